@@ -1,0 +1,39 @@
+"""The exceptions that cross module borders, and the exit codes they end in.
+
+CoderagError                what a person did or can mend; printed as one line and a hint
+├── UsageError      exit 2  flags, environment or config that make no sense
+└── SetupError      exit 3  not a repository, unknown ref, no merge base, store not writable
+
+Anything else that escapes is a bug: exit 70, with a report to paste into an issue.
+"""
+
+from __future__ import annotations
+
+EXIT_OK = 0
+EXIT_USAGE = 2
+EXIT_SETUP = 3
+EXIT_DEGRADED = 4
+EXIT_DIFFERS = 5
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+
+class CoderagError(Exception):
+    """Something that the person running the command can mend."""
+
+    exit_code = EXIT_SETUP
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(CoderagError):
+    """A flag, an environment variable or a config value that makes no sense."""
+
+    exit_code = EXIT_USAGE
+
+
+class SetupError(CoderagError):
+    """The repository or the machine is not in a state in which the job can be done."""

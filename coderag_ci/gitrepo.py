@@ -1,0 +1,460 @@
+"""The one module that talks to git. Bytes in, bytes out; paths are str with surrogate escapes.
+
+Every call runs with the same hardened settings, so that neither the user's git config
+nor anything in the repository changes what comes back or makes git run a program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import subprocess
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from coderag_ci.errors import SetupError, UsageError
+
+try:
+    import git
+    from git.exc import GitCommandError, GitError
+except ImportError as error:  # GitPython looks for the git executable when imported
+    raise SetupError("git was not found", "install git and put it on PATH") from error
+
+MODE_SYMLINK = 0o120000
+MODE_SUBMODULE = 0o160000
+MODE_DIRECTORY = 0o040000
+
+_SETTINGS = (
+    "core.quotePath=false",
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.precomposeUnicode=false",
+    "core.attributesFile=/dev/null",
+    "diff.external=",
+    "diff.suppressBlankEmpty=false",
+    "diff.ignoreSubmodules=none",
+    "diff.renameLimit=1000",
+    "submodule.recurse=false",
+)
+_ENVIRONMENT = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_DIFF_OPTS": "",
+    "GIT_TRACE": "0",
+    "LC_ALL": "C",
+}
+_DEEPEN = (
+    "set fetch-depth: 0 in actions/checkout (GIT_DEPTH: 0 in GitLab), or run: git fetch --unshallow"
+)
+_DIFF = (
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-color",
+    "--text",
+    "--find-renames=50%",
+    "--submodule=short",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--unified=3",
+    "--inter-hunk-context=0",
+    "--diff-algorithm=myers",
+    "--indent-heuristic",
+    "--full-index",
+    "--no-abbrev",
+    "--no-relative",
+)
+
+
+class Entry(NamedTuple):
+    """One path of a tree, of the index or of the working tree."""
+
+    path: str
+    mode: int
+    blob: str
+
+
+class RawChange(NamedTuple):
+    """One line of ``git diff --raw``: a side that does not exist has mode 0."""
+
+    old_mode: int
+    new_mode: int
+    old_blob: str
+    new_blob: str
+    status: str
+    old_path: str
+    path: str
+
+
+def decode_path(raw: bytes) -> str:
+    """Decode a path as git gives it; bytes that are not UTF-8 survive as surrogates."""
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def encode_path(path: str) -> bytes:
+    """Undo ``decode_path``."""
+    return path.encode("utf-8", "surrogateescape")
+
+
+class GitRepo:
+    """A repository, found from a directory in it; work tree or bare."""
+
+    def __init__(self, directory: str | None = None) -> None:
+        """Open the repository that holds ``directory`` (default: the current one).
+
+        Raises SetupError where there is none, or where git refuses it.
+        """
+        self._environment = dict(_ENVIRONMENT)
+        start = os.path.abspath(directory or os.getcwd())
+        if not os.path.isdir(start):
+            raise SetupError(f"no such directory: {directory}", "name a repository with --repo")
+        explicit = directory is not None
+        if explicit and "GIT_DIR" in os.environ:  # a hook's variables speak of another repository
+            self._environment["GIT_DIR"] = _discover(start)
+        self._cwd = start
+        here = self._run(
+            "rev-parse", "--is-bare-repository", "--absolute-git-dir", "--git-common-dir"
+        )
+        bare, git_dir, common_dir = (os.fsdecode(line) for line in here.rstrip(b"\n").split(b"\n"))
+        self.git_dir = Path(git_dir).resolve()
+        self.common_dir = Path(start, common_dir).resolve()
+        self.root: Path | None = None
+        if bare == "false":
+            top = self._try("rev-parse", "--show-toplevel")  # fails inside .git
+            self.root = Path(top).resolve() if top else None
+        if self.root is not None:
+            self._environment["GIT_WORK_TREE"] = str(self.root)
+        self._environment["GIT_DIR"] = str(self.git_dir)
+        self._cwd = str(self.root or self.git_dir)
+        if explicit:
+            self._environment["GIT_INDEX_FILE"] = str(self.git_dir / "index")
+
+    @property
+    def bare(self) -> bool:
+        """Whether there is no working tree."""
+        return self.root is None
+
+    # ---- plumbing
+
+    def _command(self, arguments: Sequence[str]) -> list[str]:
+        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        return ["git", "--no-pager", *settings, *arguments]
+
+    def _run(self, *arguments: str, literal: bool = False, ok: tuple[int, ...] = (0,)) -> bytes:
+        """Run git and return stdout; raises SetupError with git's own first line."""
+        if literal:
+            arguments = ("--literal-pathspecs", *arguments)
+        try:
+            status, out, err = git.Git(self._cwd).execute(
+                self._command(arguments),
+                with_extended_output=True,
+                with_exceptions=False,
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+                env=self._environment,
+            )
+        except GitCommandError as error:
+            raise SetupError(f"git could not be started: {error.stderr or error}") from error
+        if status not in ok:
+            raise _git_error(arguments, err)
+        return bytes(out)
+
+    def _try(self, *arguments: str) -> str | None:
+        """Run git; its stripped output, or None where it failed."""
+        try:
+            return self._run(*arguments).decode("utf-8", "surrogateescape").strip()
+        except SetupError as error:
+            if "dubious ownership" in error.message:
+                raise
+            return None
+
+    # ---- refs
+
+    def resolve(self, ref: str) -> str:
+        """Return the commit id of a ref. Raises SetupError (unknown), UsageError (an option)."""
+        if ref.startswith("-") or "\0" in ref or not ref.strip():
+            raise UsageError(f"not a ref: {ref!r}", "a ref does not begin with '-'")
+        found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
+        if found:
+            return found
+        if self.head() is None and ref == "HEAD":
+            raise SetupError("the repository has no commits yet", "commit once, then run again")
+        hint = "fetch it (git fetch origin), or name another with --base or --head"
+        if self.shallow:
+            hint = f"the clone is shallow; {_DEEPEN}"
+        raise SetupError(f"unknown ref: {ref}", hint)
+
+    def exists(self, ref: str) -> bool:
+        """Whether a ref names a commit that is here."""
+        return bool(
+            self._try("rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
+        )
+
+    def head(self) -> str | None:
+        """Return the commit of HEAD; None while it is unborn."""
+        return self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}") or None
+
+    def branch(self) -> str:
+        """Return the name of the branch that is checked out; empty when detached."""
+        return self._try("symbolic-ref", "--short", "--quiet", "HEAD") or ""
+
+    @property
+    def shallow(self) -> bool:
+        """Whether history has been cut off."""
+        return (self.common_dir / "shallow").exists()
+
+    def default_branch(self) -> str | None:
+        """Return the ref of the default branch: origin/HEAD, else main, else master."""
+        named = self._try("symbolic-ref", "--quiet", "refs/remotes/origin/HEAD")
+        candidates = [named] if named else []
+        candidates += ["origin/main", "main", "origin/master", "master"]
+        return next((ref for ref in candidates if self.exists(ref)), None)
+
+    def merge_base(self, base: str, head: str) -> str:
+        """Return the best common ancestor of two commits; raises SetupError where none is known."""
+        found = self._try("merge-base", "--end-of-options", base, head)
+        if found:
+            return found.splitlines()[0]
+        if self.shallow:
+            raise SetupError(
+                "the merge base is not in this shallow clone", _DEEPEN
+            )
+        raise SetupError(
+            f"{base[:12]} and {head[:12]} have no commit in common",
+            "name a base that the change was made from",
+        )
+
+    def subject(self, commit: str) -> str:
+        """Return the first line of a commit's message."""
+        out = self._run("show", "--no-patch", "--format=%s", "--no-show-signature", commit)
+        return out.decode("utf-8", "replace").strip()
+
+    def subjects(self, base: str, head: str, limit: int = 20) -> list[str]:
+        """Return the subjects of the commits in ``base..head``, newest first, without merges."""
+        out = self._run(
+            "log", "--no-merges", "--no-show-signature", f"--max-count={limit}", "--format=%s",
+            f"{base}..{head}", "--",
+        )
+        return [line for line in out.decode("utf-8", "replace").split("\n") if line]
+
+    def remote_url(self) -> str:
+        """Return the URL of ``origin``; empty where there is none."""
+        return self._try("config", "--get", "remote.origin.url") or ""
+
+    def version(self) -> str:
+        """Return what ``git --version`` prints."""
+        return self._try("version") or ""
+
+    # ---- trees
+
+    def tree_id(self, commit: str) -> str:
+        """Return the id of a commit's tree."""
+        return self._run("rev-parse", "--verify", commit + "^{tree}").decode().strip()
+
+    def tree(self, commit: str) -> list[Entry]:
+        """List every blob, link and submodule of a commit."""
+        out = self._run("ls-tree", "-r", "-z", "--full-tree", commit)
+        entries = []
+        for record in out.split(b"\0"):
+            if record:
+                meta, _, path = record.partition(b"\t")
+                mode, _, blob = meta.split(b" ")
+                entries.append(Entry(decode_path(path), int(mode, 8), blob.decode()))
+        return entries
+
+    def index(self) -> tuple[list[Entry], list[str]]:
+        """List the staged entries, and the paths left out because they are in conflict."""
+        entries, conflicts = [], set()
+        for record in self._run("ls-files", "--stage", "-z", "--full-name", ":/").split(b"\0"):
+            if record:
+                meta, _, raw = record.partition(b"\t")
+                mode, blob, stage = meta.split(b" ")
+                if stage == b"0":
+                    entries.append(Entry(decode_path(raw), int(mode, 8), blob.decode()))
+                else:
+                    conflicts.add(decode_path(raw))
+        return entries, sorted(conflicts)
+
+    def working_changes(self) -> tuple[list[str], list[str]]:
+        """List tracked paths whose file may differ from the index, and untracked paths."""
+        changed = self._run("diff-files", "--name-only", "-z", "--ignore-submodules=all")
+        untracked = self._run("ls-files", "--others", "--exclude-standard", "-z", "--full-name", ":/")
+        names = [[decode_path(p) for p in out.split(b"\0") if p] for out in (changed, untracked)]
+        return sorted(set(names[0])), [path for path in names[1] if not path.endswith("/")]
+
+    def dirty(self) -> bool:
+        """Whether the index or the working tree differs from HEAD, untracked files included."""
+        out = self._run("status", "--porcelain", "-z", "--ignore-submodules=dirty")
+        return bool(out)
+
+    def read_file(self, path: str) -> tuple[int, bytes] | None:
+        """Read a working-tree file: (mode, content); a link gives its target; None if gone.
+
+        No link is followed, neither the file itself nor a directory on the way to it.
+        """
+        assert self.root is not None
+        full = os.path.join(os.fsencode(self.root), encode_path(path))
+        parent = os.path.dirname(full)
+        if os.path.realpath(parent) != parent:
+            return None
+        try:
+            info = os.lstat(full)
+            if stat.S_ISLNK(info.st_mode):
+                return MODE_SYMLINK, os.readlink(full)
+            if not stat.S_ISREG(info.st_mode):
+                return None
+            descriptor = os.open(full, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        except OSError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            return 0o100755 if info.st_mode & 0o100 else 0o100644, file.read()
+
+    def hash(self, data: bytes) -> str:
+        """Return the blob id of some content, in memory, in the repository's object format."""
+        name = "sha256" if self._object_format() == "sha256" else "sha1"
+        return hashlib.new(name, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+    def _object_format(self) -> str:
+        if not hasattr(self, "_format"):
+            self._format = self._try("rev-parse", "--show-object-format") or "sha1"
+        return self._format
+
+    # ---- blobs
+
+    def blobs(self, ids: Iterable[str], max_bytes: int) -> Iterator[tuple[str, int, bytes | None]]:
+        """Yield (id, size, content) in order; content is None over ``max_bytes`` or if missing.
+
+        A missing blob has size -1. One ``git cat-file --batch`` serves all of them.
+        """
+        wanted = list(ids)
+        if not wanted:
+            return
+        process = self._popen("cat-file", "--batch", "--buffer")
+        assert process.stdin is not None and process.stdout is not None
+        feeder = threading.Thread(target=_feed, args=(process.stdin, wanted), daemon=True)
+        feeder.start()
+        try:
+            for blob in wanted:
+                header = process.stdout.readline().split()
+                if len(header) != 3:
+                    if not header:
+                        raise SetupError("git cat-file ended early", "run git fsck")
+                    yield blob, -1, None
+                    continue
+                size = int(header[2])
+                yield blob, size, _take(process.stdout, size, max_bytes)
+        finally:
+            process.kill()
+            process.stdout.close()
+            process.wait()
+            feeder.join()
+
+    def _popen(self, *arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self._command(arguments),
+            cwd=self._cwd,
+            env={**os.environ, **self._environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+
+    # ---- diffs
+
+    def raw_diff(self, sides: Sides, pathspecs: Sequence[str] = ()) -> list[RawChange]:
+        """List the changes between two sides; pathspecs are the user's and may use magic."""
+        out = self._run(*sides.command(), "--raw", "-z", "-r", *_DIFF, *sides.trees(), "--", *pathspecs)
+        return list(_raw_changes(out))
+
+    def patch(self, sides: Sides, paths: Sequence[str]) -> bytes:
+        """Return the patch of some literal paths between two sides."""
+        return self._run(
+            *sides.command(), "-p", "-r", *_DIFF, *sides.trees(), "--", *paths, literal=True
+        )
+
+    def empty_tree(self) -> str:
+        """Return the id of the tree without entries, which git knows in every repository."""
+        name = "sha256" if self._object_format() == "sha256" else "sha1"
+        return hashlib.new(name, b"tree 0\0", usedforsecurity=False).hexdigest()
+
+
+class Sides(NamedTuple):
+    """What is compared: ``base`` with a commit, the index (``staged``) or the working tree."""
+
+    base: str
+    head: str | None = None
+    staged: bool = False
+
+    def command(self) -> tuple[str, ...]:
+        """Return the plumbing command that compares these sides."""
+        if self.head is not None:
+            return ("diff-tree",)
+        return ("diff-index", "--cached") if self.staged else ("diff-index",)
+
+    def trees(self) -> tuple[str, ...]:
+        """Return the trees to name on the command line."""
+        return (self.base, self.head) if self.head is not None else (self.base,)
+
+
+def _discover(start: str) -> str:
+    try:
+        return str(git.Repo(start, search_parent_directories=True).git_dir)
+    except GitError as error:
+        raise _not_a_repository() from error
+
+
+def _not_a_repository() -> SetupError:
+    return SetupError("not a git repository", "run inside a repository, or name one with --repo DIR")
+
+
+def _raw_changes(out: bytes) -> Iterator[RawChange]:
+    fields = iter(out.split(b"\0"))
+    for field in fields:
+        if not field.startswith(b":"):
+            continue
+        old_mode, new_mode, old_blob, new_blob, status = field[1:].decode().split(" ")
+        first = decode_path(next(fields))
+        second = decode_path(next(fields)) if status[0] in "RC" else first
+        yield RawChange(
+            int(old_mode, 8), int(new_mode, 8), old_blob, new_blob, status[0], first, second
+        )
+
+
+def _feed(stdin: IO[bytes], ids: Sequence[str]) -> None:
+    """Write the wanted ids; the reader may leave early."""
+    try:
+        for start in range(0, len(ids), 1000):
+            stdin.write("".join(f"{blob}\n" for blob in ids[start : start + 1000]).encode())
+        stdin.close()
+    except (BrokenPipeError, ValueError, OSError):
+        pass
+
+
+def _take(stdout: IO[bytes], size: int, max_bytes: int) -> bytes | None:
+    """Read one object and the newline after it; large ones are passed over in pieces."""
+    if size <= max_bytes:
+        data = stdout.read(size + 1)
+        return data[:size] if len(data) == size + 1 else None
+    left = size + 1
+    while left > 0 and (piece := stdout.read(min(left, 1 << 20))):
+        left -= len(piece)
+    return None
+
+
+def _git_error(arguments: Sequence[str], err: str | bytes) -> SetupError:
+    text = err.decode("utf-8", "replace") if isinstance(err, bytes) else err
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    first = next((line for line in lines if "fatal:" in line or "error:" in line), "no message")
+    if "dubious ownership" in text:
+        return SetupError(
+            "git refuses the repository: dubious ownership",
+            'git config --global --add safe.directory "$PWD"',
+        )
+    if "not a git repository" in text:
+        return _not_a_repository()
+    words = [word for word in arguments if not word.startswith("-")]
+    return SetupError(f"git {words[0] if words else ''} failed: {first}", "run git fsck if it persists")

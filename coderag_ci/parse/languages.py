@@ -1,0 +1,186 @@
+"""Which language a path is in, and what is needed to parse it.
+
+Adding a language takes one entry in ``LANGUAGES`` and ``queries/NAME.scm``.
+
+A query file captures, in the terms of tree-sitter's own ``tags.scm``:
+
+``@definition.KIND`` with ``@name``
+    a unit of the file. KIND is one of ``UNIT_KINDS`` (gets chunks of its own) or
+    ``NAME_KINDS`` (only says where a name is defined). Where two definitions share
+    a name node, the outer one wins, so a decorated or exported definition is
+    captured whole. An optional ``@scope`` qualifies the name (``Stack`` of Go's
+    ``func (s *Stack) Push``).
+``@reference.KIND``
+    an identifier that is used: KIND is one of ``REFERENCE_KINDS``.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import importlib.metadata
+import importlib.resources
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Language as Grammar
+
+UNIT_KINDS = (
+    "function",
+    "method",
+    "class",
+    "interface",
+    "struct",
+    "enum",
+    "trait",
+    "impl",
+    "module",
+    "macro",
+    "type",
+    "section",
+)
+NAME_KINDS = ("constant", "variable", "field")
+CONTAINERS = frozenset({"class", "interface", "struct", "enum", "trait", "impl", "module"})
+REFERENCE_KINDS = ("call", "write", "import", "type", "read")  # the most telling first
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language: its grammar wheel, its paths, and how comments attach to what follows.
+
+    ``attached`` holds the node types that belong to the definition below them
+    (comments, attributes, annotations); ``module`` is ``""`` where no grammar is used.
+    """
+
+    name: str
+    module: str = ""
+    function: str = "language"
+    extensions: tuple[str, ...] = ()
+    filenames: tuple[str, ...] = ()
+    attached: frozenset[str] = frozenset({"comment"})
+
+    @property
+    def distribution(self) -> str:
+        """Name of the wheel that carries the grammar."""
+        return self.module.replace("_", "-")
+
+
+_JS_ATTACHED = frozenset({"comment", "decorator"})
+
+LANGUAGES = (
+    Language("python", "tree_sitter_python", extensions=(".py", ".pyi", ".pyw")),
+    Language(
+        "javascript",
+        "tree_sitter_javascript",
+        extensions=(".js", ".jsx", ".mjs", ".cjs"),
+        attached=_JS_ATTACHED,
+    ),
+    Language(
+        "typescript",
+        "tree_sitter_typescript",
+        "language_typescript",
+        (".ts", ".mts", ".cts"),
+        attached=_JS_ATTACHED,
+    ),
+    Language(
+        "tsx", "tree_sitter_typescript", "language_tsx", (".tsx",), attached=_JS_ATTACHED
+    ),
+    Language("go", "tree_sitter_go", extensions=(".go",)),
+    Language(
+        "rust",
+        "tree_sitter_rust",
+        extensions=(".rs",),
+        attached=frozenset({"line_comment", "block_comment", "attribute_item"}),
+    ),
+    Language(
+        "java",
+        "tree_sitter_java",
+        extensions=(".java",),
+        attached=frozenset({"line_comment", "block_comment"}),
+    ),
+    Language("c", "tree_sitter_c", extensions=(".c", ".h")),
+    Language(
+        "cpp",
+        "tree_sitter_cpp",
+        extensions=(".cc", ".cpp", ".cxx", ".c++", ".hh", ".hpp", ".hxx", ".h++", ".inl", ".ipp"),
+    ),
+    Language("csharp", "tree_sitter_c_sharp", extensions=(".cs",)),
+    Language(
+        "ruby",
+        "tree_sitter_ruby",
+        extensions=(".rb", ".rake", ".gemspec"),
+        filenames=("Rakefile", "Gemfile"),
+    ),
+    Language("php", "tree_sitter_php", "language_php", (".php", ".phtml")),
+    Language("markdown", "tree_sitter_markdown", extensions=(".md", ".markdown", ".mdx")),
+    Language("yaml", extensions=(".yml", ".yaml")),
+    Language("toml", extensions=(".toml",)),
+    Language("sql", extensions=(".sql",)),
+    Language("dockerfile", extensions=(".dockerfile",), filenames=("Dockerfile", "Containerfile")),
+    Language("make", extensions=(".mk",), filenames=("Makefile", "GNUmakefile")),
+    Language("shell", extensions=(".sh", ".bash", ".zsh")),
+    Language("rst", extensions=(".rst",)),
+    Language("json", extensions=(".json",)),
+    Language("html", extensions=(".html", ".htm")),
+    Language("css", extensions=(".css", ".scss", ".less")),
+    Language("kotlin", extensions=(".kt", ".kts")),
+    Language("swift", extensions=(".swift",)),
+)
+TEXT = Language("text")
+
+BY_NAME = {language.name: language for language in (*LANGUAGES, TEXT)}
+_BY_EXTENSION = {ext: language for language in LANGUAGES for ext in language.extensions}
+_BY_FILENAME = {name: language for language in LANGUAGES for name in language.filenames}
+
+
+def language_of(path: str) -> Language:
+    """Return the language of a path, by file name, then by extension; ``TEXT`` if unknown."""
+    name = path.rsplit("/", 1)[-1]
+    if found := _BY_FILENAME.get(name):
+        return found
+    dot = name.rfind(".")
+    return _BY_EXTENSION.get(name[dot:].lower(), TEXT) if dot >= 0 else TEXT
+
+
+@functools.cache
+def grammar(name: str) -> Grammar:
+    """Load the grammar of a language that has one.
+
+    Raises ImportError or ValueError where the wheel is missing or its ABI does not
+    match the installed tree-sitter.
+    """
+    import tree_sitter
+
+    language = BY_NAME[name]
+    module = importlib.import_module(language.module)
+    return tree_sitter.Language(getattr(module, language.function)())
+
+
+@functools.cache
+def query_source(name: str) -> str:
+    """Return the text of a language's query file."""
+    if name == "tsx":
+        name = "typescript"
+    source = importlib.resources.files(__package__) / "queries" / f"{name}.scm"
+    return source.read_text(encoding="utf-8")
+
+
+@functools.cache
+def maker(name: str) -> str:
+    """Digest of everything that decides what a file of this language parses to.
+
+    Rows made by another maker are never read, so a changed query, grammar or
+    chunker can not leave a stale row behind.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    package = importlib.resources.files(__package__)
+    for module in ("languages.py", "units.py", "windows.py", "terms.py", "parser.py", "row.py"):
+        digest.update((package / module).read_bytes())
+    language = BY_NAME[name]
+    if language.module:
+        digest.update(query_source(name).encode())
+        for distribution in ("tree-sitter", language.distribution):
+            digest.update(importlib.metadata.version(distribution).encode())
+    return digest.hexdigest()

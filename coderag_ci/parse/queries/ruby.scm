@@ -1,0 +1,137 @@
+; definitions
+(module name: [
+  (constant) @name
+  (scope_resolution scope: (constant) @scope name: (constant) @name)
+  (scope_resolution scope: (scope_resolution) @scope name: (constant) @name)
+  (scope_resolution !scope name: (constant) @name)]) @definition.module
+(class name: [
+  (constant) @name
+  (scope_resolution scope: (constant) @scope name: (constant) @name)
+  (scope_resolution scope: (scope_resolution) @scope name: (constant) @name)
+  (scope_resolution !scope name: (constant) @name)]) @definition.class
+((assignment left: (constant) @name right: (call
+   receiver: (constant) @_base method: (identifier) @_new block: [(do_block) (block)])) @definition.class
+  (#any-of? @_base "Class" "Struct" "Data" "Module")
+  (#any-of? @_new "new" "define"))
+(method name: [
+  (identifier) @name
+  (constant) @name
+  (operator) @name
+  (setter name: (identifier) @name)]) @definition.function
+(singleton_method name: [
+  (identifier) @name
+  (constant) @name
+  (operator) @name
+  (setter name: (identifier) @name)]) @definition.method
+; a definition that is an argument (`private def x`): the unit is the call
+(call arguments: (argument_list (method name: [
+  (identifier) @name
+  (operator) @name
+  (setter name: (identifier) @name)]))) @definition.function
+(call arguments: (argument_list (singleton_method name: [
+  (identifier) @name
+  (operator) @name
+  (setter name: (identifier) @name)]))) @definition.method
+[(assignment left: [
+   (constant) @name
+   (scope_resolution scope: (constant) @scope name: (constant) @name)
+   (left_assignment_list (constant) @name)])
+ (operator_assignment left: (constant) @name)] @definition.constant
+((call method: (identifier) @_attr arguments: (argument_list [
+   (simple_symbol) @name
+   (string (string_content) @name)])) @definition.field
+  (#any-of? @_attr "attr_accessor" "attr_reader" "attr_writer" "mattr_accessor" "cattr_accessor"
+    "class_attribute"))
+((call method: (identifier) @_alias arguments: (argument_list . (simple_symbol) @name)) @definition.field
+  (#any-of? @_alias "alias_method" "define_method"))
+(alias name: [(identifier) (simple_symbol)] @name) @definition.field
+
+; references
+(call method: [(identifier) (constant)] @reference.call)
+((call receiver: [
+   (constant) @reference.call
+   (scope_resolution name: (constant) @reference.call)] method: (identifier) @_new)
+  (#eq? @_new "new"))
+(alias alias: [(identifier) (simple_symbol)] @reference.read)
+[(assignment left: [
+   (call method: (identifier) @reference.write)
+   (instance_variable) @reference.write
+   (class_variable) @reference.write
+   (global_variable) @reference.write
+   (left_assignment_list [
+     (call method: (identifier) @reference.write)
+     (instance_variable) @reference.write
+     (class_variable) @reference.write
+     (global_variable) @reference.write])])
+ (operator_assignment left: [
+   (call method: (identifier) @reference.write)
+   (instance_variable) @reference.write
+   (class_variable) @reference.write
+   (global_variable) @reference.write])]
+((call method: (identifier) @_require arguments: (argument_list
+   (string (string_content) @reference.import)))
+  (#any-of? @_require "require" "require_relative" "load" "autoload"))
+(superclass [
+  (constant) @reference.type
+  (scope_resolution name: (constant) @reference.type)])
+(exceptions [
+  (constant) @reference.type
+  (scope_resolution name: (constant) @reference.type)])
+(scope_resolution scope: (constant) @reference.read)
+[(instance_variable) (class_variable) (global_variable)] @reference.read
+[(argument_list [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (call receiver: [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (assignment right: [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (operator_assignment right: [(identifier) (constant)] @reference.read)
+ (right_assignment_list [(identifier) (constant)] @reference.read)
+ (optional_parameter value: [(identifier) (constant)] @reference.read)
+ (keyword_parameter value: [(identifier) (constant)] @reference.read)
+ (pair value: [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (pair key: [(identifier) (constant)] @reference.read)
+ (array [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (binary [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (pattern [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (body_statement [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (block_body [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (then [
+   (identifier) @reference.read (constant) @reference.read
+   (scope_resolution name: (constant) @reference.read)])
+ (else [(identifier) (constant)] @reference.read)
+ (ensure (identifier) @reference.read)
+ (method body: (identifier) @reference.read)
+ (conditional [(identifier) (constant)] @reference.read)
+ (unary operand: (identifier) @reference.read)
+ (range [(identifier) (constant)] @reference.read)
+ (element_reference [(identifier) (constant)] @reference.read)
+ (parenthesized_statements (identifier) @reference.read)
+ (interpolation [(identifier) (constant)] @reference.read)
+ (splat_argument [(identifier) (constant)] @reference.read)
+ (hash_splat_argument (identifier) @reference.read)
+ (block_argument (identifier) @reference.read)
+ (if condition: (identifier) @reference.read)
+ (elsif condition: (identifier) @reference.read)
+ (unless condition: (identifier) @reference.read)
+ (while condition: (identifier) @reference.read)
+ (until condition: (identifier) @reference.read)
+ (if_modifier (identifier) @reference.read)
+ (unless_modifier (identifier) @reference.read)
+ (case value: (identifier) @reference.read)
+ (keyword_pattern value: (constant) @reference.read)]

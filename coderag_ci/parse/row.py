@@ -1,0 +1,71 @@
+"""What the store keeps of one blob: positions, names and hashed terms, never a line of source."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+CHUNK_FIELDS = 8  # start, end, unit start, unit end, signature start, signature end, kind, symbol
+DEF_FIELDS = 3  # name, kind, line
+REF_FIELDS = 3  # name, kind, line
+
+CHUNK_KINDS = (
+    "function",
+    "method",
+    "class",
+    "interface",
+    "struct",
+    "enum",
+    "trait",
+    "impl",
+    "module",
+    "macro",
+    "type",
+    "section",
+    "toplevel",
+    "window",
+    "constant",
+    "variable",
+    "field",
+)
+
+
+class Row(msgspec.Struct, array_like=True, frozen=True):
+    """One parsed blob. Arrays are little-endian bytes; lines are 1-based and inclusive.
+
+    ``chunks``: (n, 8) uint32; ``definitions`` and ``references``: (n, 3) uint32 whose
+    first column indexes ``names``; ``terms``: (t,) uint64 of distinct terms;
+    ``post_chunks`` (n + 1,) uint32 offsets into ``post_terms`` (indexes into ``terms``,
+    uint32) and ``post_counts`` (uint16). ``skipped`` says why there are no chunks.
+    """
+
+    skipped: str = ""
+    lines: int = 0
+    names: tuple[str, ...] = ()
+    chunks: bytes = b""
+    definitions: bytes = b""
+    references: bytes = b""
+    terms: bytes = b""
+    post_chunks: bytes = b""
+    post_terms: bytes = b""
+    post_counts: bytes = b""
+
+
+_decoder = msgspec.msgpack.Decoder(Row)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def encode_row(row: Row) -> bytes:
+    """Serialise a row for the store."""
+    return _encoder.encode(row)
+
+
+def decode_row(data: bytes | memoryview) -> Row:
+    """Read a stored row; raises msgspec.DecodeError or ValidationError on foreign bytes."""
+    return _decoder.decode(data)
+
+
+def pack(values: npt.ArrayLike, dtype: str) -> bytes:
+    """Pack numbers as a little-endian array."""
+    return np.asarray(values, dtype).tobytes()
