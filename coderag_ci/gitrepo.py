@@ -279,12 +279,19 @@ class GitRepo:
                     conflicts.add(decode_path(raw))
         return entries, sorted(conflicts)
 
-    def working_changes(self) -> tuple[list[str], list[str]]:
-        """List tracked paths whose file may differ from the index, and untracked paths."""
-        changed = self._run("diff-files", "--name-only", "-z", "--ignore-submodules=all")
-        untracked = self._run("ls-files", "--others", "--exclude-standard", "-z", "--full-name", ":/")
-        names = [[decode_path(p) for p in out.split(b"\0") if p] for out in (changed, untracked)]
-        return sorted(set(names[0])), [path for path in names[1] if not path.endswith("/")]
+    def working_changes(self) -> list[str]:
+        """List tracked paths whose file may differ from the index."""
+        out = self._run("diff-files", "--name-only", "-z", "--ignore-submodules=all")
+        return sorted({decode_path(path) for path in out.split(b"\0") if path})
+
+    def untracked(self, pathspecs: Sequence[str] = ()) -> list[str]:
+        """List untracked files that are not ignored, nested repositories left out."""
+        out = self._run(
+            "ls-files", "--others", "--exclude-standard", "-z", "--full-name", "--",
+            *(pathspecs or (":/",)),
+        )
+        paths = [decode_path(path) for path in out.split(b"\0") if path]
+        return [path for path in paths if not path.endswith("/")]
 
     def dirty(self) -> bool:
         """Whether the index or the working tree differs from HEAD, untracked files included."""

@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 CHUNK_FIELDS = 8  # start, end, unit start, unit end, signature start, signature end, kind, symbol
-DEF_FIELDS = 3  # name, kind, line
-REF_FIELDS = 3  # name, kind, line
+NAME_FIELDS = 3  # name, kind, line
 
 CHUNK_KINDS = (
     "function",
@@ -37,7 +36,9 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     ``chunks``: (n, 8) uint32; ``definitions`` and ``references``: (n, 3) uint32 whose
     first column indexes ``names``; ``terms``: (t,) uint64 of distinct terms;
     ``post_chunks`` (n + 1,) uint32 offsets into ``post_terms`` (indexes into ``terms``,
-    uint32) and ``post_counts`` (uint16). ``skipped`` says why there are no chunks.
+    uint32) and ``post_counts`` (uint16). ``name_keys``: (len(names),) uint64, the hash
+    of each name's last part. ``generated``: the file says so of itself. ``skipped``
+    says why there are no chunks.
     """
 
     skipped: str = ""
@@ -50,6 +51,8 @@ class Row(msgspec.Struct, array_like=True, frozen=True):
     post_chunks: bytes = b""
     post_terms: bytes = b""
     post_counts: bytes = b""
+    name_keys: bytes = b""
+    generated: bool = False
 
 
 _decoder = msgspec.msgpack.Decoder(Row)

@@ -53,8 +53,8 @@ def term_hash(term: str) -> int:
 
 
 def name_hash(name: str) -> int:
-    """64-bit hash of an exact name (case kept), apart from the hashes of terms."""
-    return term_hash("=" + name)
+    """64-bit hash of the last part of a qualified name (case kept), apart from all terms."""
+    return term_hash("=" + name[name.rfind(".") + 1 :])
 
 
 def text_terms(text: str) -> list[int]:

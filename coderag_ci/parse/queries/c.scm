@@ -59,7 +59,9 @@
   (pointer_declarator declarator: [
     (field_identifier) @name
     (array_declarator declarator: (field_identifier) @name)
-    (pointer_declarator declarator: (field_identifier) @name)])
+    (pointer_declarator declarator: (field_identifier) @name)
+    (function_declarator declarator: (parenthesized_declarator
+      (pointer_declarator declarator: (field_identifier) @name)))])
   (function_declarator declarator: (parenthesized_declarator
     (pointer_declarator declarator: (field_identifier) @name)))]) @definition.field
 ; globals, at the top or in a conditional there; an extern one is defined elsewhere
@@ -85,7 +87,9 @@
      (init_declarator declarator: [
        (identifier) @name
        (array_declarator declarator: (identifier) @name)
-       (pointer_declarator declarator: (identifier) @name)])]) @definition.variable)])
+       (pointer_declarator declarator: [
+         (identifier) @name
+         (array_declarator declarator: (identifier) @name)])])]) @definition.variable)])
   (#not-match? @definition.variable "^extern\\s"))
 
 ; references
@@ -104,15 +108,7 @@
 (field_designator (field_identifier) @reference.write)
 (preproc_include path: (string_literal (string_content) @reference.import))
 (preproc_include path: (system_lib_string) @reference.import)
-[(declaration type: (type_identifier) @reference.type)
- (parameter_declaration type: (type_identifier) @reference.type)
- (field_declaration type: (type_identifier) @reference.type)
- (function_definition type: (type_identifier) @reference.type)
- (type_definition type: (type_identifier) @reference.type)
- (type_descriptor type: (type_identifier) @reference.type)
- (struct_specifier name: (type_identifier) @reference.type !body)
- (union_specifier name: (type_identifier) @reference.type !body)
- (enum_specifier name: (type_identifier) @reference.type !body)]
+(type_identifier) @reference.type
 (field_expression field: (field_identifier) @reference.read)
 (offsetof_expression member: (field_identifier) @reference.read)
 [(argument_list (identifier) @reference.read)

@@ -7,11 +7,17 @@
 [(class_specifier name: [
    (type_identifier) @name
    (template_type name: (type_identifier) @name)
-   (qualified_identifier scope: (namespace_identifier) @scope name: (type_identifier) @name)]
+   (qualified_identifier scope: (namespace_identifier) @scope name: [
+     (type_identifier) @name
+     (template_type name: (type_identifier) @name)])]
    body: (field_declaration_list))
- (template_declaration (class_specifier name: [
-   (type_identifier) @name
-   (template_type name: (type_identifier) @name)] body: (field_declaration_list)))
+ (template_declaration (class_specifier
+   name: [
+     (type_identifier) @name
+     (template_type name: (type_identifier) @name)
+     (qualified_identifier scope: (namespace_identifier) @scope
+       name: (template_type name: (type_identifier) @name))]
+   body: (field_declaration_list)))
  (declaration type: (class_specifier name: (type_identifier) @name body: (field_declaration_list)))
  ; `class EXPORT Name {`: the macro is taken for the class
  (function_definition type: [(class_specifier !body) (struct_specifier !body)]
@@ -19,12 +25,18 @@
 [(struct_specifier name: [
    (type_identifier) @name
    (template_type name: (type_identifier) @name)
-   (qualified_identifier scope: (namespace_identifier) @scope name: (type_identifier) @name)]
+   (qualified_identifier scope: (namespace_identifier) @scope name: [
+     (type_identifier) @name
+     (template_type name: (type_identifier) @name)])]
    body: (field_declaration_list))
  (union_specifier name: (type_identifier) @name body: (field_declaration_list))
- (template_declaration (struct_specifier name: [
-   (type_identifier) @name
-   (template_type name: (type_identifier) @name)] body: (field_declaration_list)))
+ (template_declaration (struct_specifier
+   name: [
+     (type_identifier) @name
+     (template_type name: (type_identifier) @name)
+     (qualified_identifier scope: (namespace_identifier) @scope
+       name: (template_type name: (type_identifier) @name))]
+   body: (field_declaration_list)))
  (declaration type: [
    (struct_specifier name: (type_identifier) @name body: (field_declaration_list))
    (union_specifier name: (type_identifier) @name body: (field_declaration_list))])
@@ -40,14 +52,19 @@
    declarator: (type_identifier) @name) @definition.struct
   (#not-eq? @name @_tag))
 [(enum_specifier name: (type_identifier) @name body: (enumerator_list))
- (type_definition type: (enum_specifier) declarator: (type_identifier) @name)] @definition.enum
+ (type_definition type: (enum_specifier name: (type_identifier) @name body: (enumerator_list)))
+ (type_definition type: (enum_specifier !name) declarator: (type_identifier) @name)] @definition.enum
+((type_definition
+   type: (enum_specifier name: (type_identifier) @_tag body: (enumerator_list))
+   declarator: (type_identifier) @name) @definition.enum
+  (#not-eq? @name @_tag))
 [(alias_declaration name: (type_identifier) @name)
  (template_declaration (alias_declaration name: (type_identifier) @name))
  (template_declaration (concept_definition name: (identifier) @name))
  (type_definition
    type: [
      (type_identifier) (primitive_type) (sized_type_specifier) (qualified_identifier)
-     (template_type) (struct_specifier !body) (union_specifier !body)]
+     (template_type) (struct_specifier !body) (union_specifier !body) (enum_specifier !body)]
    declarator: [
      (type_identifier) @name
      (primitive_type) @name
@@ -151,7 +168,9 @@
   (pointer_declarator declarator: [
     (field_identifier) @name
     (array_declarator declarator: (field_identifier) @name)
-    (pointer_declarator declarator: (field_identifier) @name)])
+    (pointer_declarator declarator: (field_identifier) @name)
+    (function_declarator declarator: (parenthesized_declarator
+      (pointer_declarator declarator: (field_identifier) @name)))])
   (function_declarator declarator: (parenthesized_declarator
     (pointer_declarator declarator: (field_identifier) @name)))]) @definition.field
 ; globals of the file, of a conditional or of a namespace
@@ -178,6 +197,9 @@
       (pointer_declarator declarator: [
         (identifier) @name
         (array_declarator declarator: (identifier) @name)])])]) @definition.variable)
+  (translation_unit (preproc_ifdef (declaration declarator: [
+    (identifier) @name
+    (init_declarator declarator: (identifier) @name)]) @definition.variable))
   (template_declaration (declaration declarator: (init_declarator
     declarator: (identifier) @name)) @definition.variable)]
   (#not-match? @definition.variable "^extern\\s"))
@@ -226,71 +248,21 @@
   (qualified_identifier name: [
     (identifier) @reference.import
     (qualified_identifier name: (identifier) @reference.import)])])
-(template_type name: (type_identifier) @reference.type)
+(type_identifier) @reference.type
 (qualified_identifier scope: (namespace_identifier) @reference.type)
-(qualified_identifier name: (type_identifier) @reference.type)
-[(declaration type: (type_identifier) @reference.type)
- (parameter_declaration type: (type_identifier) @reference.type)
- (optional_parameter_declaration type: (type_identifier) @reference.type)
- (field_declaration type: (type_identifier) @reference.type)
- (function_definition type: (type_identifier) @reference.type)
- (type_definition type: (type_identifier) @reference.type)
- (type_descriptor type: (type_identifier) @reference.type)
- (for_range_loop type: (type_identifier) @reference.type)
- (operator_cast type: (type_identifier) @reference.type)
- (base_class_clause (type_identifier) @reference.type)
- (friend_declaration (type_identifier) @reference.type)
- (class_specifier name: (type_identifier) @reference.type !body)
- (struct_specifier name: (type_identifier) @reference.type !body)
- (union_specifier name: (type_identifier) @reference.type !body)
- (enum_specifier name: (type_identifier) @reference.type !body)]
+(qualified_identifier name: (identifier) @reference.read)
 (field_expression field: (field_identifier) @reference.read)
-[(argument_list [
-   (identifier) @reference.read
-   (qualified_identifier name: [
-     (identifier) @reference.read
-     (qualified_identifier name: (identifier) @reference.read)])])
- (binary_expression [
-   (identifier) @reference.read
-   (qualified_identifier name: [
-     (identifier) @reference.read
-     (qualified_identifier name: (identifier) @reference.read)])])
- (assignment_expression right: [
-   (identifier) @reference.read
-   (qualified_identifier name: [
-     (identifier) @reference.read
-     (qualified_identifier name: (identifier) @reference.read)])])
- (init_declarator value: [
-   (identifier) @reference.read
-   (qualified_identifier name: [
-     (identifier) @reference.read
-     (qualified_identifier name: (identifier) @reference.read)])])
- (initializer_list [
-   (identifier) @reference.read
-   (qualified_identifier name: (identifier) @reference.read)])
- (return_statement [
-   (identifier) @reference.read
-   (qualified_identifier name: [
-     (identifier) @reference.read
-     (qualified_identifier name: (identifier) @reference.read)])])
- (case_statement value: [
-   (identifier) @reference.read
-   (qualified_identifier name: [
-     (identifier) @reference.read
-     (qualified_identifier name: (identifier) @reference.read)])])
- (conditional_expression [
-   (identifier) @reference.read
-   (qualified_identifier name: (identifier) @reference.read)])
- (pointer_expression argument: [
-   (identifier) @reference.read
-   (qualified_identifier name: (identifier) @reference.read)])
- (field_declaration default_value: [
-   (identifier) @reference.read
-   (qualified_identifier name: (identifier) @reference.read)])
- (field_expression argument: [
-   (identifier) @reference.read
-   (qualified_identifier name: (identifier) @reference.read)])
- (template_argument_list (identifier) @reference.read)
+[(argument_list (identifier) @reference.read)
+ (binary_expression (identifier) @reference.read)
+ (assignment_expression right: (identifier) @reference.read)
+ (init_declarator value: (identifier) @reference.read)
+ (initializer_list (identifier) @reference.read)
+ (return_statement (identifier) @reference.read)
+ (case_statement value: (identifier) @reference.read)
+ (conditional_expression (identifier) @reference.read)
+ (pointer_expression argument: (identifier) @reference.read)
+ (field_declaration default_value: (identifier) @reference.read)
+ (field_expression argument: (identifier) @reference.read)
  (unary_expression argument: (identifier) @reference.read)
  (parenthesized_expression (identifier) @reference.read)
  (condition_clause value: (identifier) @reference.read)

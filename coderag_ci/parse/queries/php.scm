@@ -69,7 +69,8 @@
  (binary_expression operator: "instanceof" right: [
    (name) @reference.type
    (qualified_name (name) @reference.type)])]
-(class_constant_access_expression (name) @reference.read .)
+((class_constant_access_expression (name) @reference.read .)
+  (#not-eq? @reference.read "class"))
 (member_access_expression name: (name) @reference.read)
 (nullsafe_member_access_expression name: (name) @reference.read)
 (scoped_property_access_expression name: (variable_name (name) @reference.read))

@@ -77,55 +77,32 @@
 (exceptions [
   (constant) @reference.type
   (scope_resolution name: (constant) @reference.type)])
-(scope_resolution scope: (constant) @reference.read)
-[(instance_variable) (class_variable) (global_variable)] @reference.read
-[(argument_list [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (call receiver: [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (assignment right: [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (operator_assignment right: [(identifier) (constant)] @reference.read)
- (right_assignment_list [(identifier) (constant)] @reference.read)
- (optional_parameter value: [(identifier) (constant)] @reference.read)
- (keyword_parameter value: [(identifier) (constant)] @reference.read)
- (pair value: [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (pair key: [(identifier) (constant)] @reference.read)
- (array [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (binary [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (pattern [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (body_statement [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (block_body [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (then [
-   (identifier) @reference.read (constant) @reference.read
-   (scope_resolution name: (constant) @reference.read)])
- (else [(identifier) (constant)] @reference.read)
- (ensure (identifier) @reference.read)
- (method body: (identifier) @reference.read)
- (conditional [(identifier) (constant)] @reference.read)
+[(constant) (instance_variable) (class_variable) (global_variable)] @reference.read
+[(argument_list (identifier) @reference.read)
+ (call receiver: (identifier) @reference.read)
+ (assignment right: (identifier) @reference.read)
+ (operator_assignment right: (identifier) @reference.read)
+ (right_assignment_list (identifier) @reference.read)
+ (optional_parameter value: (identifier) @reference.read)
+ (keyword_parameter value: (identifier) @reference.read)
+ (pair (identifier) @reference.read)
+ (array (identifier) @reference.read)
+ (binary (identifier) @reference.read)
  (unary operand: (identifier) @reference.read)
- (range [(identifier) (constant)] @reference.read)
- (element_reference [(identifier) (constant)] @reference.read)
+ (range (identifier) @reference.read)
+ (conditional (identifier) @reference.read)
+ (element_reference (identifier) @reference.read)
  (parenthesized_statements (identifier) @reference.read)
- (interpolation [(identifier) (constant)] @reference.read)
- (splat_argument [(identifier) (constant)] @reference.read)
+ (interpolation (identifier) @reference.read)
+ (splat_argument (identifier) @reference.read)
  (hash_splat_argument (identifier) @reference.read)
  (block_argument (identifier) @reference.read)
+ (body_statement (identifier) @reference.read)
+ (block_body (identifier) @reference.read)
+ (then (identifier) @reference.read)
+ (else (identifier) @reference.read)
+ (ensure (identifier) @reference.read)
+ (method body: (identifier) @reference.read)
  (if condition: (identifier) @reference.read)
  (elsif condition: (identifier) @reference.read)
  (unless condition: (identifier) @reference.read)
@@ -134,4 +111,4 @@
  (if_modifier (identifier) @reference.read)
  (unless_modifier (identifier) @reference.read)
  (case value: (identifier) @reference.read)
- (keyword_pattern value: (constant) @reference.read)]
+ (pattern (identifier) @reference.read)]

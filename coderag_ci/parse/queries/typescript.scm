@@ -47,7 +47,7 @@
   left: (member_expression property: (property_identifier) @name)
   right: [(arrow_function) (function_expression) (generator_function)])) @definition.function
 
-; definitions: types; a namespace without export stands in an expression statement
+; definitions: types; a namespace often stands in an expression statement
 [(class_declaration name: (type_identifier) @name)
  (abstract_class_declaration name: (type_identifier) @name)
  (class name: (type_identifier) @name)
@@ -83,13 +83,17 @@
  (export_statement declaration: (ambient_declaration
    (enum_declaration name: (identifier) @name)))
 ] @definition.enum
-[(expression_statement (internal_module name: [(identifier) (nested_identifier)] @name))
+[(internal_module name: [(identifier) (nested_identifier)] @name)
+ (module name: [
+   (identifier) @name (nested_identifier) @name (string (string_fragment) @name)])
+ (expression_statement (internal_module name: [(identifier) (nested_identifier)] @name))
  (ambient_declaration [
    (internal_module name: [(identifier) (nested_identifier)] @name)
    (module name: [
      (identifier) @name (nested_identifier) @name (string (string_fragment) @name)])])
  (export_statement declaration: [
    (internal_module name: [(identifier) (nested_identifier)] @name)
+   (module name: [(identifier) (nested_identifier)] @name)
    (ambient_declaration (internal_module name: [(identifier) (nested_identifier)] @name))])
 ] @definition.module
 
@@ -256,7 +260,6 @@
  (nested_type_identifier module: (identifier) @reference.read)
  (non_null_expression (identifier) @reference.read)
  (object_assignment_pattern right: (identifier) @reference.read)
- (optional_parameter value: (identifier) @reference.read)
  (pair value: (identifier) @reference.read)
  (parenthesized_expression (identifier) @reference.read)
  (public_field_definition value: (identifier) @reference.read)

@@ -1,0 +1,317 @@
+"""From two sides to changed files and hunks. Paths and kinds come from ``--raw -z``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from coderag_ci.gitrepo import (
+    MODE_SUBMODULE,
+    MODE_SYMLINK,
+    GitRepo,
+    RawChange,
+    Sides,
+)
+from coderag_ci.parse.parser import is_binary, is_lfs_pointer
+from coderag_ci.pathrules import Skipped
+from coderag_ci.view import View, read
+
+MAX_DIFFED_BYTES = 10 << 20
+MAX_PATCH_BYTES = 32 << 20
+_BATCH_BYTES = 8 << 20
+_BATCH_PATHS = 300
+_STATUS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "T": "modified"}
+
+
+class Hunk(msgspec.Struct, frozen=True):
+    """A hunk. ``lines`` keep their first character: space, ``+`` or ``-``."""
+
+    old_start: int
+    old_count: int
+    new_start: int
+    new_count: int
+    section: str
+    lines: tuple[str, ...]
+
+    def numbered(self) -> Iterator[tuple[str, int, int, str]]:
+        """Yield (sign, old line, new line, text); the side a line is not on counts on."""
+        old, new = self.old_start, self.new_start
+        for line in self.lines:
+            yield line[0], old, new, line[1:]
+            old += line[0] != "+"
+            new += line[0] != "-"
+
+
+class FileDiff(msgspec.Struct, frozen=True):
+    """One changed path.
+
+    ``status``: added, modified, deleted or renamed. ``kind``: text, mode, binary,
+    submodule, symlink, lfs or empty. ``old_path`` differs only for a rename.
+    """
+
+    path: str
+    old_path: str
+    status: str
+    kind: str
+    old_mode: int
+    new_mode: int
+    old_blob: str
+    new_blob: str
+    hunks: tuple[Hunk, ...] = ()
+
+    @property
+    def added(self) -> int:
+        """Number of added lines."""
+        return sum(line[0] == "+" for hunk in self.hunks for line in hunk.lines)
+
+    @property
+    def deleted(self) -> int:
+        """Number of deleted lines."""
+        return sum(line[0] == "-" for hunk in self.hunks for line in hunk.lines)
+
+    def changed_lines(self) -> tuple[set[int], set[int]]:
+        """Return the deleted lines of the old side and the added lines of the new side."""
+        old: set[int] = set()
+        new: set[int] = set()
+        for hunk in self.hunks:
+            for sign, old_line, new_line, _ in hunk.numbered():
+                if sign == "-":
+                    old.add(old_line)
+                elif sign == "+":
+                    new.add(new_line)
+        return old, new
+
+
+class Diff(NamedTuple):
+    """All changed files in path order, and the paths whose hunks were not read."""
+
+    files: tuple[FileDiff, ...]
+    skipped: tuple[Skipped, ...]
+
+
+class _Probe(NamedTuple):
+    size: int
+    binary: bool
+    lfs: bool
+
+
+def compute(
+    repo: GitRepo, sides: Sides, head: View | None, pathspecs: Sequence[str] = ()
+) -> Diff:
+    """Compare two sides. ``head`` is the working-tree view where that is a side."""
+    raw = repo.raw_diff(sides, pathspecs)
+    if head is not None and sides.head is None and not sides.staged:
+        raw = _with_local_blobs(raw, head)
+    probes = _probe(repo, head, raw)
+    files = [_classify(change, probes) for change in raw]
+    skipped: list[Skipped] = []
+    hunks = _read_hunks(repo, sides, files, probes, skipped)
+    done = [msgspec.structs.replace(f, hunks=tuple(hunks.get(f.path, ()))) for f in files]
+    if head is not None and head.untracked:
+        done += _untracked(repo, head, pathspecs)
+    done.sort(key=lambda f: f.path)
+    return Diff(tuple(done), tuple(skipped))
+
+
+def _with_local_blobs(raw: list[RawChange], head: View) -> list[RawChange]:
+    """Fill in blobs that git leaves as zeros, and drop files that only look touched."""
+    changes = []
+    for change in raw:
+        blob = head.by_path.get(change.path, change.new_blob)
+        if change.new_mode and not change.new_blob.strip("0"):
+            change = change._replace(new_blob=blob)
+        if change.old_blob != change.new_blob or change.old_mode != change.new_mode:
+            changes.append(change)
+    return changes
+
+
+def _probe(repo: GitRepo, head: View | None, raw: list[RawChange]) -> dict[str, _Probe]:
+    """Size and nature of each blob of a change that is a file."""
+    wanted: dict[str, None] = {}
+    for change in raw:
+        for mode, blob in (
+            (change.old_mode, change.old_blob),
+            (change.new_mode, change.new_blob),
+        ):
+            if mode not in (0, MODE_SUBMODULE) and blob.strip("0"):
+                wanted[blob] = None
+    return {
+        blob: _Probe(size, data is not None and is_binary(data), data is not None and is_lfs_pointer(data))
+        for blob, size, data in read(repo, head or View(()), wanted, MAX_DIFFED_BYTES)
+    }
+
+
+def _classify(change: RawChange, probes: dict[str, _Probe]) -> FileDiff:
+    modes = (change.old_mode, change.new_mode)
+    sides = [probes[b] for b in (change.old_blob, change.new_blob) if b in probes]
+    if MODE_SUBMODULE in modes:
+        kind = "submodule"
+    elif MODE_SYMLINK in modes:
+        kind = "symlink"
+    elif any(side.lfs for side in sides):
+        kind = "lfs"
+    elif any(side.binary for side in sides):
+        kind = "binary"
+    elif change.old_blob == change.new_blob and change.status == "M":
+        kind = "mode"
+    elif all(side.size == 0 for side in sides) and change.status in "AD":
+        kind = "empty"
+    else:
+        kind = "text"
+    return FileDiff(
+        change.path,
+        change.old_path,
+        _STATUS.get(change.status, "modified"),
+        kind,
+        *modes,
+        change.old_blob,
+        change.new_blob,
+    )
+
+
+def _read_hunks(
+    repo: GitRepo,
+    sides: Sides,
+    files: list[FileDiff],
+    probes: dict[str, _Probe],
+    skipped: list[Skipped],
+) -> dict[str, list[Hunk]]:
+    """Read the patch in batches of bounded size; what is too large is skipped by name."""
+    found: dict[str, list[Hunk]] = {}
+    batch: list[FileDiff] = []
+    batch_bytes = total = 0
+
+    def flush() -> None:
+        nonlocal batch, batch_bytes, total
+        if batch:
+            total += _read_batch(repo, sides, batch, found)
+        batch, batch_bytes = [], 0
+
+    for file in files:
+        if file.kind in ("binary", "mode", "lfs", "empty"):
+            continue
+        sizes = [probes[b].size for b in (file.old_blob, file.new_blob) if b in probes]
+        if any(size > MAX_DIFFED_BYTES for size in sizes):
+            skipped.append(Skipped(file.path, "larger than 10 MiB: hunks not read"))
+            continue
+        if any(size < 0 for size in sizes):
+            skipped.append(Skipped(file.path, "content is not in this clone: hunks not read"))
+            continue
+        if total + batch_bytes > MAX_PATCH_BYTES:
+            skipped.append(Skipped(file.path, "change larger than 32 MiB: hunks not read"))
+            continue
+        batch.append(file)
+        batch_bytes += sum(sizes)
+        if batch_bytes > _BATCH_BYTES or len(batch) >= _BATCH_PATHS:
+            flush()
+    flush()
+    return found
+
+
+def _read_batch(
+    repo: GitRepo, sides: Sides, files: list[FileDiff], found: dict[str, list[Hunk]]
+) -> int:
+    """Read the hunks of some files; returns the bytes of patch read."""
+    paths = [path for file in files for path in dict.fromkeys((file.old_path, file.path))]
+    patch = repo.patch(sides, paths)
+    sections = _sections(patch)
+    expected = [
+        file
+        for file in files
+        for _ in range(2 if file.kind == "symlink" and _changes_type(file) else 1)
+    ]
+    if len(sections) != len(expected):  # the working tree moved: take the files one at a time
+        if len(files) == 1:
+            found[files[0].path] = [hunk for section in sections for hunk in _hunks(section)]
+        else:
+            for file in files:
+                _read_batch(repo, sides, [file], found)
+        return len(patch)
+    for file, section in zip(expected, sections, strict=True):
+        found.setdefault(file.path, []).extend(_hunks(section))
+    return len(patch)
+
+
+def _changes_type(file: FileDiff) -> bool:
+    return bool(file.old_mode and file.new_mode) and file.old_mode != file.new_mode
+
+
+def _sections(patch: bytes) -> list[list[bytes]]:
+    """Split a patch into its files. In a hunk, no line begins with a ``d``."""
+    sections: list[list[bytes]] = []
+    for line in patch.split(b"\n"):
+        if line.startswith(b"diff --git "):
+            sections.append([])
+        elif sections:
+            sections[-1].append(line)
+    return sections
+
+
+def _hunks(section: list[bytes]) -> list[Hunk]:
+    """Parse one file's hunks with unidiff.
+
+    Bytes travel as Latin-1, and lines are split here at LF alone, so that form feeds,
+    bare CRs and U+2028 stay inside their line.
+    """
+    start = next((i for i, line in enumerate(section) if line.startswith(b"@@ ")), None)
+    if start is None:
+        return []
+    import unidiff
+
+    body = section[start:]
+    if body and body[-1] == b"":
+        body.pop()
+    lines = ["--- a/x\n", "+++ b/x\n", *(line.decode("latin-1") + "\n" for line in body)]
+    return [_hunk(hunk) for file in unidiff.PatchSet(lines) for hunk in file]
+
+
+def _hunk(hunk: object) -> Hunk:
+    from unidiff import Hunk as Parsed
+
+    assert isinstance(hunk, Parsed)
+    lines = tuple(
+        line.line_type + _text(line.value.removesuffix("\n"))
+        for line in hunk
+        if line.line_type in " +-"
+    )
+    return Hunk(
+        hunk.source_start,
+        hunk.source_length,
+        hunk.target_start,
+        hunk.target_length,
+        _text(hunk.section_header),
+        lines,
+    )
+
+
+def _text(latin: str) -> str:
+    return latin.encode("latin-1").decode("utf-8", "replace")
+
+
+def _untracked(repo: GitRepo, head: View, pathspecs: Sequence[str]) -> Iterator[FileDiff]:
+    """Untracked files are additions that git does not diff."""
+    wanted = set(repo.untracked(pathspecs))
+    for entry in head.untracked:
+        if entry.path not in wanted:
+            continue
+        ((_, size, data),) = read(repo, head, [entry.blob], MAX_DIFFED_BYTES)
+        hunks: tuple[Hunk, ...] = ()
+        if entry.mode == MODE_SYMLINK and data is not None:
+            kind, hunks = "symlink", (_addition(data),)
+        elif data is None or is_binary(data):
+            kind = "binary"
+        elif size == 0:
+            kind = "empty"
+        else:
+            kind, hunks = "text", (_addition(data),)
+        yield FileDiff(
+            entry.path, entry.path, "added", kind, 0, entry.mode, "0" * len(entry.blob), entry.blob, hunks
+        )
+
+
+def _addition(data: bytes) -> Hunk:
+    lines = data.removesuffix(b"\n").split(b"\n")
+    text = tuple("+" + line.decode("utf-8", "replace") for line in lines)
+    return Hunk(0, 0, 1, len(lines), "", text)

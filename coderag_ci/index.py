@@ -1,0 +1,329 @@
+"""Brings the store up to date with a view, and searches that view."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from coderag_ci import snapshot, workers
+from coderag_ci.gitrepo import GitRepo
+from coderag_ci.parse.languages import BY_NAME, REFERENCE_KINDS, language_of, maker
+from coderag_ci.parse.row import CHUNK_KINDS, Row, decode_row, encode_row
+from coderag_ci.pathrules import GENERATED, TEST, VENDORED, PathRules, Skipped
+from coderag_ci.segment import Array, Postings, Segment, SourceFile, build
+from coderag_ci.store import RowKey, Store
+from coderag_ci.view import View, read
+
+_REBUILD_DOCS = 2000
+_REBUILD_SHARE = 0.1
+_WRITE_EVERY = 200
+
+Progress = Callable[[int, int], None]
+
+
+class Update(NamedTuple):
+    """What bringing the store up to date took."""
+
+    indexed: int
+    reused: int
+    skipped: tuple[Skipped, ...]
+
+
+class Doc(NamedTuple):
+    """A chunk of the view. Lines are 1-based and inclusive; (0, 0) is no signature."""
+
+    path: str
+    blob: str
+    language: str
+    start: int
+    end: int
+    unit: tuple[int, int]
+    signature: tuple[int, int]
+    kind: str
+    symbol: str
+    flags: int
+
+
+class Use(NamedTuple):
+    """A place at which a name is defined or used."""
+
+    doc: int
+    line: int
+    kind: str
+
+
+def row_key(path: str, blob: str) -> RowKey:
+    """Return the store's key for a file of a view."""
+    language = language_of(path).name
+    return blob, language, maker(language)
+
+
+def update(
+    repo: GitRepo,
+    view: View,
+    store: Store,
+    progress: Progress = lambda done, total: None,
+    file_seconds: float = workers.FILE_SECONDS,
+    expired: Callable[[], bool] = lambda: False,
+) -> tuple[Update, dict[RowKey, Row]]:
+    """Parse the blobs that the store has never seen, and only those.
+
+    Returns what it took and the new rows (also where they could not be stored). When
+    ``expired`` says so, what is left is skipped by name.
+    """
+    keys = {row_key(entry.path, entry.blob): entry.path for entry in view.entries}
+    missing = store.missing(keys)
+    fresh: dict[RowKey, Row] = {}
+    unsaved: list[tuple[RowKey, bytes]] = []
+    left: set[int] = set(range(len(missing)))
+    jobs = _jobs(repo, view, missing, fresh, left, expired)
+    for index, data in workers.parse_all(jobs, len(missing), file_seconds):
+        key = missing[index]
+        fresh[key] = decode_row(data)
+        left.discard(index)
+        if not fresh[key].skipped.startswith("parser"):
+            unsaved.append((key, data))
+        if len(unsaved) >= _WRITE_EVERY:
+            store.add_rows(unsaved)
+            unsaved = []
+        progress(len(missing) - len(left), len(missing))
+    store.add_rows(unsaved)
+    skipped = [
+        Skipped(keys[key], row.skipped)
+        for key, row in fresh.items()
+        if row.skipped.startswith(("parser", "not in"))
+    ]
+    skipped += [Skipped(keys[missing[i]], "deadline: not indexed") for i in sorted(left)]
+    indexed = len(missing) - len(left)
+    reused = len(keys) - len(missing)
+    return Update(indexed, reused, tuple(sorted(skipped, key=lambda s: s.path))), fresh
+
+
+def _jobs(
+    repo: GitRepo,
+    view: View,
+    missing: list[RowKey],
+    fresh: dict[RowKey, Row],
+    left: set[int],
+    expired: Callable[[], bool],
+) -> Iterator[workers.Job]:
+    contents = read(repo, view, [key[0] for key in missing])
+    # ``read`` gives local blobs first, so answers are matched by id, not by position.
+    by_blob: dict[str, list[int]] = {}
+    for index, (blob, _, _) in enumerate(missing):
+        by_blob.setdefault(blob, []).append(index)
+    seen: set[str] = set()
+    for blob, size, data in contents:
+        if blob in seen:
+            continue
+        seen.add(blob)
+        for index in by_blob[blob]:
+            if expired():
+                return
+            if data is None:
+                reason = "not in this clone" if size < 0 else "larger than 1 MiB"
+                fresh[missing[index]] = Row(skipped=reason)
+                left.discard(index)
+            else:
+                yield index, missing[index][1], data
+
+
+class Index:
+    """A searchable view: one snapshot and what it lacks, numbered as one list of docs."""
+
+    def __init__(self, segments: list[tuple[Segment, Array]]) -> None:
+        """``segments``: each with a boolean array of the docs that are in the view."""
+        self._segments = segments
+        self._starts = np.cumsum([0, *(len(alive) for _, alive in segments)])
+        self.alive: Array = _join([alive for _, alive in segments], bool)
+        self.lengths: Array = _join([segment.lengths for segment, _ in segments], np.float64)
+        self.flags: Array = _join([segment.flags for segment, _ in segments], np.uint8)
+        self.size = int(self.alive.sum())
+        self.average_length = float(self.lengths[self.alive].sum()) / max(self.size, 1)
+
+    def term(self, key: int) -> tuple[Array, Array]:
+        """Return (docs, counts) of the view's docs that have a term."""
+        return self._get("terms", key)
+
+    def definitions(self, name_key: int) -> list[Use]:
+        """Return where a name is defined."""
+        docs, values = self._get("definitions", name_key)
+        return [
+            Use(int(doc), int(value) >> 4, _KIND_OF_CODE.get(int(value) & 15, ""))
+            for doc, value in zip(docs, values, strict=True)
+        ]
+
+    def references(self, name_key: int) -> list[Use]:
+        """Return where a name is used, the first use of each kind in each doc."""
+        docs, values = self._get("references", name_key)
+        return [
+            Use(int(doc), int(value) >> 4, REFERENCE_KINDS[int(value) & 15])
+            for doc, value in zip(docs, values, strict=True)
+        ]
+
+    def _get(self, which: str, key: int) -> tuple[Array, Array]:
+        docs, values = [], []
+        for (segment, alive), start in zip(self._segments, self._starts, strict=False):
+            postings: Postings = getattr(segment, which)
+            found, value = postings.get(key)
+            kept = alive[found]
+            docs.append(found[kept].astype(np.int64) + start)
+            values.append(value[kept])
+        if not docs:
+            return np.zeros(0, np.int64), np.zeros(0, np.uint32)
+        return np.concatenate(docs), np.concatenate(values)
+
+    @functools.lru_cache(maxsize=1 << 14)  # noqa: B019  # an index lives as long as the run
+    def doc(self, number: int) -> Doc:
+        """Describe a doc."""
+        which = int(np.searchsorted(self._starts, number, side="right")) - 1
+        segment = self._segments[which][0]
+        local = number - int(self._starts[which])
+        file = segment.files[int(segment.file_of[local])]
+        start, end, *spans, kind, symbol = (int(value) for value in segment.table[local])
+        return Doc(
+            file.path, file.blob, file.language, start, end,
+            (spans[0], spans[1]), (spans[2], spans[3]),
+            CHUNK_KINDS[kind], segment.symbols[symbol], int(segment.flags[local]),
+        )
+
+    @functools.cached_property
+    def _docs_of_path(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for (segment, alive), start in zip(self._segments, self._starts, strict=False):
+            for local in np.flatnonzero(alive).tolist():
+                path = segment.files[int(segment.file_of[local])].path
+                found.setdefault(path, []).append(local + int(start))
+        return found
+
+    def docs_of(self, path: str) -> list[int]:
+        """Return the docs of a path in order of line."""
+        return self._docs_of_path.get(path, [])
+
+    def hidden(self) -> Array:
+        """Return which docs are never evidence: generated or vendored."""
+        return (self.flags & (GENERATED | VENDORED)) != 0
+
+    def is_test(self, number: int) -> bool:
+        """Whether a doc is in a test file."""
+        return bool(self.flags[number] & TEST)
+
+
+# The four bits that postings keep of a kind are enough to tell the kinds of names apart.
+_KIND_OF_CODE = {code & 15: kind for code, kind in reversed(list(enumerate(CHUNK_KINDS)))}
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An index and how it came to be."""
+
+    index: Index
+    left_out: dict[str, int]
+    snapshot: str
+
+
+def open_index(
+    view: View, store: Store, rules: PathRules, fresh: dict[RowKey, Row]
+) -> Opened:
+    """Make a view searchable: map the nearest snapshot, add what it lacks, save a new one
+    where that is a lot. What is found does not depend on which snapshot was there.
+    """
+    files = [
+        SourceFile(e.path, e.blob, language_of(e.path).name, rules.flags(e.path))
+        for e in view.entries
+    ]
+    directory = store.directory / "snapshots"
+    identity = _format(rules)
+    base, name = _nearest(directory, identity, set(files))
+    wanted = set(files)
+    have = set(base.files) if base else set()
+    lacking = [file for file in files if file not in have]
+    rows = _rows(store, lacking, fresh)
+    alive = _alive(base, wanted) if base else np.zeros(0, bool)
+    delta = build(rows)
+    dead = len(alive) - int(alive.sum())
+    change = len(delta.table) + dead
+    left_out = Counter(row.skipped for _, row in rows if row.skipped)
+    limit = max(_REBUILD_DOCS, int(_REBUILD_SHARE * len(alive)))
+    if base is None or change > limit:
+        rows = _rows(store, files, fresh)
+        segment = build(rows)
+        with contextlib.suppress(OSError):
+            snapshot.save(segment, directory / f"{identity}-{view.digest}.snap")
+        whole = np.ones(len(segment.table), bool)
+        return Opened(Index([(segment, whole)]), dict(left_out), "built")
+    segments = [(base, alive)]
+    if len(delta.table):
+        segments.append((delta, np.ones(len(delta.table), bool)))
+    return Opened(Index(segments), dict(left_out), f"{name} + {len(delta.table)} − {dead}")
+
+
+def _format(rules: PathRules) -> str:
+    """Digest of what, besides the files themselves, decides what a snapshot holds."""
+    state = hashlib.blake2b(digest_size=8)
+    for language in BY_NAME:
+        state.update(maker(language).encode())
+    state.update(rules.digest.encode("utf-8", "surrogateescape"))
+    return state.hexdigest()
+
+
+def _nearest(
+    directory: Path, identity: str, wanted: set[SourceFile]
+) -> tuple[Segment | None, str]:
+    """Return the snapshot that shares most files with a view."""
+    best: tuple[int, Segment | None, str] = (0, None, "")
+    for path in snapshot.newest(directory):
+        if not path.name.startswith(identity):
+            continue
+        try:
+            segment = snapshot.load(path)
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError):
+                path.unlink()
+            continue
+        shared = len(wanted.intersection(segment.files))
+        if shared > best[0]:
+            best = (shared, segment, path.stem[-12:])
+        if shared == len(wanted):
+            break
+    return best[1], best[2]
+
+
+def _alive(base: Segment, wanted: set[SourceFile]) -> Array:
+    kept = np.array([file in wanted for file in base.files], bool)
+    return kept[base.file_of] if len(base.file_of) else np.zeros(0, bool)
+
+
+def _rows(
+    store: Store, files: list[SourceFile], fresh: dict[RowKey, Row]
+) -> list[tuple[SourceFile, Row]]:
+    """Return each file's row; one that is nowhere comes back empty."""
+    keys = {file: row_key(file.path, file.blob) for file in files}
+    found = dict(fresh)
+    wanted = {key for key in keys.values() if key not in found}
+    for key, data in store.rows(wanted):
+        with contextlib.suppress(msgspec.MsgspecError):
+            found[key] = decode_row(data)
+    return [(file, found.get(keys[file], Row(skipped="not indexed"))) for file in files]
+
+
+def _join(arrays: list[Array], dtype: type) -> Array:
+    return np.concatenate(arrays).astype(dtype) if arrays else np.zeros(0, dtype)
+
+
+def rows_of(store: Store, paths: Iterable[tuple[str, str]], fresh: dict[RowKey, Row]) -> dict[str, Row]:
+    """Return the rows of some (path, blob) pairs by path."""
+    files = [SourceFile(path, blob, "", 0) for path, blob in paths]
+    return {file.path: row for file, row in _rows(store, files, fresh)}
+
+
+__all__ = ["Doc", "Index", "Opened", "Update", "Use", "encode_row", "open_index", "row_key", "update"]

@@ -1,0 +1,128 @@
+"""A segment as a file that is memory-mapped, checked before use and replaced whole."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from coderag_ci.segment import Postings, Segment, SourceFile
+
+_MAGIC = b"coderag-snapshot-2\n"
+_KEPT = 3
+_ARRAYS = ("table", "file_of", "lengths", "flags")
+_POSTINGS = ("terms", "definitions", "references")
+
+
+class _Header(msgspec.Struct, array_like=True, frozen=True):
+    files: tuple[tuple[bytes, str, str, int], ...]
+    symbols: tuple[str, ...]
+    arrays: dict[str, tuple[str, tuple[int, ...], int]]  # dtype, shape, offset
+    size: int
+    checksum: int
+
+
+def save(segment: Segment, path: Path) -> None:
+    """Write a segment beside its place, then rename. Raises OSError."""
+    arrays = {name: getattr(segment, name) for name in _ARRAYS}
+    for name in _POSTINGS:
+        postings = getattr(segment, name)
+        for field in ("keys", "offsets", "docs", "values"):
+            arrays[f"{name}.{field}"] = getattr(postings, field)
+    described: dict[str, tuple[str, tuple[int, ...], int]] = {}
+    offset = 0
+    checksum = 0
+    blobs: list[bytes] = []
+    for name, array in arrays.items():
+        data = np.ascontiguousarray(array).tobytes()
+        data += b"\0" * (-len(data) % 8)
+        described[name] = (array.dtype.str, array.shape, offset)
+        checksum = zlib.crc32(data, checksum)
+        blobs.append(data)
+        offset += len(data)
+    files = tuple(
+        (f.path.encode("utf-8", "surrogateescape"), f.blob, f.language, f.flags)
+        for f in segment.files
+    )
+    header = msgspec.msgpack.encode(
+        _Header(files, segment.symbols, described, offset, checksum)
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".snapshot-")
+    try:
+        with os.fdopen(descriptor, "wb") as out:
+            out.write(_MAGIC)
+            out.write(len(header).to_bytes(8, "little"))
+            out.write(zlib.crc32(header).to_bytes(4, "little"))
+            out.write(header)
+            out.write(b"\0" * (-out.tell() % 8))
+            for data in blobs:
+                out.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _drop_old(path.parent)
+
+
+def load(path: Path) -> Segment:
+    """Map a snapshot file. Raises OSError or ValueError where it is not whole."""
+    with open(path, "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    start = len(_MAGIC) + 12
+    if mapped[: len(_MAGIC)] != _MAGIC:
+        raise ValueError("not a snapshot of this version")
+    size = int.from_bytes(mapped[len(_MAGIC) : len(_MAGIC) + 8], "little")
+    raw = mapped[start : start + size]
+    if len(raw) != size or zlib.crc32(raw) != int.from_bytes(mapped[start - 4 : start], "little"):
+        raise ValueError("header is damaged")
+    try:
+        header = msgspec.msgpack.decode(raw, type=_Header)
+    except msgspec.MsgspecError as error:
+        raise ValueError("header is damaged") from error
+    body = start + size
+    body += -body % 8
+    view = memoryview(mapped)[body:]
+    if len(view) != header.size or zlib.crc32(view) != header.checksum:
+        raise ValueError("arrays are damaged")
+    arrays = {name: _array(view, *described) for name, described in header.arrays.items()}
+    return Segment(
+        tuple(
+            SourceFile(path.decode("utf-8", "surrogateescape"), *rest)
+            for path, *rest in header.files
+        ),
+        header.symbols,
+        *(arrays[name] for name in _ARRAYS),
+        *(
+            Postings(*(arrays[f"{name}.{field}"] for field in ("keys", "offsets", "docs", "values")))
+            for name in _POSTINGS
+        ),
+    )
+
+
+def newest(directory: Path) -> list[Path]:
+    """List the snapshot files, the most recently used first."""
+    found = []
+    for path in directory.glob("*.snap"):
+        with contextlib.suppress(OSError):
+            found.append((path.stat().st_mtime_ns, path))
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+def _drop_old(directory: Path) -> None:
+    for path in newest(directory)[_KEPT:]:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def _array(view: memoryview, dtype: str, shape: tuple[int, ...], offset: int) -> Any:
+    count = int(np.prod(shape, dtype=np.int64))
+    return np.frombuffer(view, dtype, count, offset).reshape(shape)

@@ -1,0 +1,291 @@
+"""The embedded store: one SQLite file of rows keyed by (blob, language, maker).
+
+Several processes may use it at once (WAL, short write transactions); a killed one
+leaves it whole. A file that is not ours or is damaged is set aside, rebuilt and reported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from coderag_ci.errors import SetupError
+
+SCHEMA = 1
+FILE_NAME = "store.sqlite"
+_BUSY_SECONDS = 5.0
+_BATCH = 500
+_KEPT_VIEWS = 30
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS rows (
+  blob BLOB NOT NULL, language TEXT NOT NULL, maker TEXT NOT NULL, data BLOB NOT NULL,
+  PRIMARY KEY (blob, language, maker));
+CREATE TABLE IF NOT EXISTS vectors (
+  text BLOB NOT NULL, model TEXT NOT NULL, vector BLOB NOT NULL,
+  PRIMARY KEY (text, model));
+CREATE TABLE IF NOT EXISTS views (
+  digest TEXT PRIMARY KEY, used REAL NOT NULL, keys BLOB NOT NULL);
+"""
+
+RowKey = tuple[str, str, str]  # blob, language, maker
+
+
+class Store:
+    """Rows and vectors, read and written in short transactions.
+
+    Raises SetupError only where no directory at all can be written to.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.notes: list[str] = []
+        self.directory = self._writable(directory)
+        self.path = self.directory / FILE_NAME
+        self._full = False
+        try:
+            self._db = self._open()
+        except sqlite3.DatabaseError as error:
+            self._set_aside(error)
+            self._db = self._open()
+
+    # ---- opening
+
+    def _writable(self, wanted: Path) -> Path:
+        """Return the wanted directory, or one in the cache or temporary folder, said once."""
+        identity = hashlib.blake2b(os.fsencode(wanted), digest_size=8).hexdigest()
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        user = os.getuid() if hasattr(os, "getuid") else ""
+        choices = [
+            wanted,
+            cache / "coderag-ci" / identity,
+            Path(tempfile.gettempdir()) / f"coderag-ci-{user}" / identity,
+        ]
+        problem: OSError | None = None
+        for choice in choices:
+            try:
+                choice.mkdir(parents=True, exist_ok=True, mode=0o700)
+                with tempfile.TemporaryFile(dir=choice) as probe:
+                    probe.write(b"\0")
+                    probe.flush()
+            except OSError as error:
+                problem = problem or error
+                continue
+            if choice != wanted:
+                reason = problem.strerror if problem else "not writable"
+                self.notes.append(f"index kept in {choice}: {wanted}: {reason}")
+            return choice
+        raise SetupError(
+            f"the index can not be written: {wanted}: {problem}", "name a folder with --index-dir"
+        )
+
+    def _open(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            db.execute("PRAGMA trusted_schema=OFF")
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version not in (0, SCHEMA):
+                raise sqlite3.DatabaseError(f"schema {version}, expected {SCHEMA}")
+            db.executescript(_TABLES)
+            db.execute(f"PRAGMA user_version={SCHEMA}")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) and "busy" not in str(error):
+                db.close()
+                raise
+        except sqlite3.DatabaseError:
+            db.close()
+            raise
+        return db
+
+    def _set_aside(self, error: Exception) -> None:
+        """Move a damaged store away, under a lock, so that two processes do it once."""
+        with _lock(self.directory / "lock"):
+            if _readable(self.path):
+                return  # another process has already rebuilt it
+            aside = self.path.with_suffix(f".damaged-{int(time.time())}-{os.getpid()}")
+            for suffix in ("-wal", "-shm"):
+                with contextlib.suppress(OSError):
+                    os.unlink(f"{self.path}{suffix}")
+            with contextlib.suppress(FileNotFoundError):
+                os.replace(self.path, aside)
+            for old in sorted(self.directory.glob("store.damaged-*"))[:-1]:
+                with contextlib.suppress(OSError):
+                    old.unlink()
+            self.notes.append(f"index was damaged ({error}), set aside as {aside.name}, rebuilt")
+
+    def _recover(self, error: sqlite3.DatabaseError) -> None:
+        """Start anew after damage that shows only when rows are read."""
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+        self._set_aside(error)
+        self._db = self._open()
+
+    def close(self) -> None:
+        """Checkpoint the log into the file, so that copying the file alone is enough."""
+        with contextlib.suppress(sqlite3.Error):
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with contextlib.suppress(sqlite3.Error):
+            self._db.close()
+
+    # ---- rows
+
+    def missing(self, keys: Iterable[RowKey]) -> list[RowKey]:
+        """Return the keys that have no row, in order, each once."""
+        unique = list(dict.fromkeys(keys))
+        present: set[RowKey] = set()
+        for languages, batch in _by_maker(unique):
+            language, maker = languages
+            for found in self._select(
+                "SELECT blob FROM rows WHERE language=? AND maker=? AND blob IN", batch, language, maker
+            ):
+                present.add((found[0].hex(), language, maker))
+        return [key for key in unique if key not in present]
+
+    def rows(self, keys: Iterable[RowKey]) -> Iterator[tuple[RowKey, bytes]]:
+        """Yield (key, row bytes) of those keys that have a row, in no particular order."""
+        for (language, maker), batch in _by_maker(dict.fromkeys(keys)):
+            for blob, data in self._select(
+                "SELECT blob, data FROM rows WHERE language=? AND maker=? AND blob IN",
+                batch, language, maker,
+            ):
+                yield (blob.hex(), language, maker), data
+
+    def add_rows(self, rows: Sequence[tuple[RowKey, bytes]]) -> None:
+        """Keep rows; on a full disk they are only not kept, which is noted once."""
+        self._write(
+            "INSERT OR IGNORE INTO rows VALUES (?,?,?,?)",
+            [(bytes.fromhex(blob), language, maker, data) for (blob, language, maker), data in rows],
+        )
+
+    # ---- vectors
+
+    def vectors(self, texts: Sequence[bytes], model: str) -> dict[bytes, bytes]:
+        """Return the stored vectors of some text digests, made by one model."""
+        found: dict[bytes, bytes] = {}
+        for start in range(0, len(texts), _BATCH):
+            batch = texts[start : start + _BATCH]
+            found.update(
+                self._select("SELECT text, vector FROM vectors WHERE model=? AND text IN", batch, model)
+            )
+        return found
+
+    def add_vectors(self, vectors: Sequence[tuple[bytes, bytes]], model: str) -> None:
+        """Keep vectors (float32 bytes) by text digest."""
+        self._write(
+            "INSERT OR IGNORE INTO vectors VALUES (?,?,?)",
+            [(text, model, vector) for text, vector in vectors],
+        )
+
+    # ---- views
+
+    def touch_view(self, digest: str, keys: Iterable[RowKey]) -> None:
+        """Note that a view was used, with the rows it needs, for ``prune``."""
+        known = self._db.execute("SELECT 1 FROM views WHERE digest=?", (digest,)).fetchone()
+        if known:
+            self._write("UPDATE views SET used=? WHERE digest=?", [(time.time(), digest)])
+            return
+        blobs = b"".join(sorted({bytes.fromhex(key[0]) for key in keys}))
+        self._write("INSERT OR REPLACE INTO views VALUES (?,?,?)", [(digest, time.time(), blobs)])
+        self._write(
+            "DELETE FROM views WHERE digest NOT IN "
+            "(SELECT digest FROM views ORDER BY used DESC LIMIT ?)",
+            [(_KEPT_VIEWS,)],
+        )
+
+    def prune(self, makers: set[str], blob_bytes: int) -> tuple[int, int]:
+        """Drop rows that no recent view uses or that an old maker made.
+
+        Returns (rows dropped, bytes freed).
+        """
+        kept: set[bytes] = set()
+        for (keys,) in self._db.execute("SELECT keys FROM views").fetchall():
+            kept.update(keys[i : i + blob_bytes] for i in range(0, len(keys), blob_bytes))
+        before = self.size()
+        dropped = [
+            key
+            for *key, maker in self._db.execute("SELECT blob, language, maker, maker FROM rows")
+            if key[0] not in kept or maker not in makers
+        ]
+        self._write("DELETE FROM rows WHERE blob=? AND language=? AND maker=?", dropped)
+        self._db.execute("VACUUM")
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return len(dropped), max(0, before - self.size())
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of rows, vectors and views, and the bytes on disk."""
+        names = ("rows", "vectors", "views")
+        counts = {n: self._db.execute(f"SELECT count(*) FROM {n}").fetchone()[0] for n in names}
+        return {**counts, "bytes": self.size()}
+
+    def size(self) -> int:
+        """Bytes of the file and its log."""
+        files = (self.path, self.path.with_name(FILE_NAME + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    # ---- statements
+
+    def _select(self, sql: str, batch: Sequence[bytes], *arguments: str) -> list[tuple[Any, ...]]:
+        marks = ",".join("?" * len(batch))
+        try:
+            return self._db.execute(f"{sql} ({marks})", (*arguments, *batch)).fetchall()
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error) or "busy" in str(error):
+                return []
+            self._recover(error)
+        except sqlite3.DatabaseError as error:
+            self._recover(error)
+        return []
+
+    def _write(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+        if self._full or not rows:
+            return
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(sql, rows)
+            self._db.execute("COMMIT")
+        except sqlite3.OperationalError as error:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("ROLLBACK")
+            self._full = True
+            self.notes.append(f"index not saved: {error}")
+        except sqlite3.DatabaseError as error:
+            self._recover(error)
+
+
+def _by_maker(keys: Iterable[RowKey]) -> Iterator[tuple[tuple[str, str], list[bytes]]]:
+    groups: dict[tuple[str, str], list[bytes]] = {}
+    for blob, language, maker in keys:
+        groups.setdefault((language, maker), []).append(bytes.fromhex(blob))
+    for group, blobs in groups.items():
+        for start in range(0, len(blobs), _BATCH):
+            yield group, blobs[start : start + _BATCH]
+
+
+def _readable(path: Path) -> bool:
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as db:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            return bool(version == SCHEMA and db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+    except sqlite3.Error:
+        return False
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Hold an advisory lock between processes."""
+    import fcntl
+
+    with open(path, "w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)

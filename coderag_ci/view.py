@@ -1,0 +1,133 @@
+"""A view: which paths are seen, with which blobs, and where their content comes from."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from coderag_ci.gitrepo import (
+    MODE_SUBMODULE,
+    MODE_SYMLINK,
+    Entry,
+    GitRepo,
+    encode_path,
+)
+from coderag_ci.parse.languages import language_of
+from coderag_ci.parse.parser import MAX_BYTES
+from coderag_ci.pathrules import PathRules, Skipped
+
+
+@dataclass(frozen=True)
+class View:
+    """The indexable paths of one tree, in path order.
+
+    ``local`` maps the blobs that only the working tree has to the path they are read
+    from; all others are git objects. ``untracked`` holds every untracked file, indexable
+    or not. ``left_out`` counts paths by reason; ``skipped``
+    names those that a reader would want to know of.
+    """
+
+    entries: tuple[Entry, ...]
+    left_out: dict[str, int] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
+    local: dict[str, str] = field(default_factory=dict)
+    untracked: tuple[Entry, ...] = ()
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Identity of the view: its paths and blobs."""
+        state = hashlib.blake2b(digest_size=16)
+        for entry in self.entries:
+            state.update(b"%s\0%s\0" % (encode_path(entry.path), entry.blob.encode()))
+        return state.hexdigest()
+
+    @functools.cached_property
+    def by_path(self) -> dict[str, str]:
+        """Blob of each path."""
+        return {entry.path: entry.blob for entry in self.entries}
+
+
+def commit_view(repo: GitRepo, commit: str, rules: PathRules) -> View:
+    """See a commit's tree, through git objects alone."""
+    return _view(repo.tree(commit), rules)
+
+
+def staged_view(repo: GitRepo, rules: PathRules) -> View:
+    """See the staged index, through git objects alone."""
+    entries, conflicts = repo.index()
+    return _view(entries, rules, [Skipped(path, "in conflict") for path in conflicts])
+
+
+def working_view(repo: GitRepo, rules: PathRules) -> View:
+    """See the working tree: staged entries, with changed and untracked files read from disk.
+
+    Files are hashed in memory; nothing is written to the object database.
+    """
+    entries, conflicts = repo.index()
+    staged = {entry.path: entry for entry in entries}
+    changed, untracked = repo.working_changes(), repo.untracked()
+    local: dict[str, str] = {}
+    for path in dict.fromkeys([*changed, *conflicts, *untracked]):
+        known = staged.get(path)
+        if known and known.mode == MODE_SUBMODULE:
+            continue
+        content = repo.read_file(path)
+        if content is None:
+            staged.pop(path, None)
+            continue
+        mode, data = content
+        blob = repo.hash(data)
+        if known and known.blob in (blob, repo.hash(data.replace(b"\r\n", b"\n"))):
+            staged[path] = Entry(path, mode, known.blob)
+            continue
+        staged[path] = Entry(path, mode, blob)
+        local[blob] = path
+    new = tuple(staged[path] for path in untracked if path in staged)
+    entries = sorted(staged.values(), key=lambda entry: encode_path(entry.path))
+    return _view(entries, rules, local=local, untracked=new)
+
+
+def of_paths(repo: GitRepo, commit: str, paths: Iterable[str], rules: PathRules) -> View:
+    """See only some paths of a commit: the base side of what a change touched."""
+    wanted = set(paths)
+    return _view([entry for entry in repo.tree(commit) if entry.path in wanted], rules)
+
+
+def _view(
+    entries: Iterable[Entry],
+    rules: PathRules,
+    skipped: Iterable[Skipped] = (),
+    local: dict[str, str] | None = None,
+    untracked: tuple[Entry, ...] = (),
+) -> View:
+    kept: list[Entry] = []
+    left_out: Counter[str] = Counter()
+    for entry in entries:
+        if entry.mode in (MODE_SUBMODULE, MODE_SYMLINK):
+            left_out["submodule" if entry.mode == MODE_SUBMODULE else "symbolic link"] += 1
+        elif reason := rules.why_not(entry.path, language_of(entry.path).name):
+            left_out[reason] += 1
+        else:
+            kept.append(entry)
+    return View(tuple(kept), dict(left_out), tuple(skipped), local or {}, untracked)
+
+
+def read(
+    repo: GitRepo, view: View, blobs: Iterable[str], max_bytes: int = MAX_BYTES
+) -> Iterator[tuple[str, int, bytes | None]]:
+    """Yield (blob, size, content); content is None where it is too large or gone."""
+    objects = []
+    for blob in blobs:
+        if (path := view.local.get(blob)) is None:
+            objects.append(blob)
+            continue
+        content = repo.read_file(path)
+        data = content[1] if content else b""
+        if repo.hash(data) != blob:
+            yield blob, -1, None
+        else:
+            yield blob, len(data), data if len(data) <= max_bytes else None
+    yield from repo.blobs(objects, max_bytes)

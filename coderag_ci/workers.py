@@ -1,0 +1,159 @@
+"""Runs parser processes. One that hangs or dies costs the file it was on, no more."""
+
+from __future__ import annotations
+
+import os
+import queue
+import selectors
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+
+import coderag_ci
+from coderag_ci.parse.row import Row, encode_row
+from coderag_ci.parse.worker import read_frame, write_frame
+
+FILE_SECONDS = 20.0
+_MOST_WORKERS = 8
+_SMALL_JOB = 24  # files; fewer are not worth a second process
+
+Job = tuple[int, str, bytes]  # index, language, content
+
+
+def cpu_count() -> int:
+    """CPUs that this process may use, which in a container is not what the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1
+
+
+def parse_all(jobs: Iterable[Job], expected: int, seconds: float) -> Iterator[tuple[int, bytes]]:
+    """Parse jobs in worker processes; yield (index, row bytes) as they are done.
+
+    ``seconds`` is how long one file may take. A file whose worker hung or died yields
+    a row that says so.
+    """
+    wanted = 1 if expected < _SMALL_JOB else min(cpu_count(), _MOST_WORKERS)
+    source = _Shared(jobs)
+    done: queue.Queue[tuple[int, bytes] | BaseException | None] = queue.Queue(maxsize=256)
+    stop = threading.Event()
+    threads = [
+        threading.Thread(target=_serve, args=(source, done, seconds, stop), daemon=True)
+        for _ in range(wanted)
+    ]
+    for thread in threads:
+        thread.start()
+    running = len(threads)
+    try:
+        while running:
+            item = done.get()
+            if item is None:
+                running -= 1
+            elif isinstance(item, BaseException):
+                raise item
+            else:
+                yield item
+    finally:
+        stop.set()
+        while any(thread.is_alive() for thread in threads):
+            try:
+                done.get(timeout=0.05)
+            except queue.Empty:
+                continue
+
+
+class _Shared:
+    """An iterator that several threads take from."""
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._jobs = iter(jobs)
+        self._lock = threading.Lock()
+
+    def take(self) -> Job | None:
+        with self._lock:
+            return next(self._jobs, None)
+
+
+def _serve(
+    source: _Shared,
+    done: queue.Queue[tuple[int, bytes] | BaseException | None],
+    seconds: float,
+    stop: threading.Event,
+) -> None:
+    worker: _Worker | None = None
+    try:
+        while not stop.is_set() and (job := source.take()) is not None:
+            index, language, data = job
+            worker = worker or _Worker()
+            answer = worker.ask(language, data, seconds)
+            if isinstance(answer, str):
+                worker.kill()
+                worker = None
+                answer = encode_row(Row(skipped=answer))
+            done.put((index, answer))
+    except BaseException as error:  # handed to the thread that waits
+        done.put(error)
+    finally:
+        if worker is not None:
+            worker.close()
+        done.put(None)
+
+
+class _Worker:
+    """One parser process, started away from the repository so that it imports nothing of it."""
+
+    def __init__(self) -> None:
+        home = Path(coderag_ci.__file__).resolve().parent.parent
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "coderag_ci.parse.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=home,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            start_new_session=True,  # Ctrl-C reaches the parent alone
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(self._stdout, selectors.EVENT_READ)
+
+    def ask(self, language: str, data: bytes, seconds: float) -> bytes | str:
+        """Return the row's bytes, or in words why there are none."""
+        try:
+            write_frame(self._stdin, self._encode((language, data)))  # type: ignore[arg-type]
+            if not self._ready.select(seconds):
+                return f"parser took longer than {seconds:.0f} s"
+            answer = read_frame(self._stdout)  # type: ignore[arg-type]
+        except OSError:
+            answer = None
+        return "parser died" if answer is None else answer
+
+    def close(self) -> None:
+        """Let the process end by itself."""
+        try:
+            self._stdin.close()
+        except OSError:
+            pass
+        try:
+            self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self._ready.close()
+        self._stdout.close()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._stdin, self._stdout):
+            try:
+                stream.close()
+            except OSError:
+                pass
+        self._ready.close()
