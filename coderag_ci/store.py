@@ -177,6 +177,11 @@ class Store:
             )
         return found
 
+    def vector_count(self, model: str) -> int:
+        """Return how many vectors of a model are kept."""
+        found = self._db.execute("SELECT count(*) FROM vectors WHERE model=?", (model,)).fetchone()
+        return int(found[0])
+
     def add_vectors(self, vectors: Sequence[tuple[bytes, bytes]], model: str) -> None:
         """Keep vectors (float32 bytes) by text digest."""
         self._write(

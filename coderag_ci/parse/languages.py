@@ -43,7 +43,7 @@ UNIT_KINDS = (
 )
 NAME_KINDS = ("constant", "variable", "field")
 CONTAINERS = frozenset({"class", "interface", "struct", "enum", "trait", "impl", "module"})
-REFERENCE_KINDS = ("call", "write", "import", "type", "read")  # the most telling first
+REFERENCE_KINDS = ("write", "call", "import", "type", "read")  # the most telling first
 
 
 @dataclass(frozen=True, slots=True)

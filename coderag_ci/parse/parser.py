@@ -87,7 +87,7 @@ def _distinct_uses(
     first: dict[tuple[bytes, int, int], int] = {}
     for start, line, owner in zip(starts.tolist(), lines.tolist(), owners.tolist(), strict=True):
         end, kind = uses[start]
-        first.setdefault((data[start:end], kind, owner), line)
+        first.setdefault((units.plain_name(data[start:end]), kind, owner), line)
     return [(name.decode("utf-8", "replace"), kind, line) for (name, kind, _), line in first.items()]
 
 

@@ -20,6 +20,7 @@ from coderag_ci.parse.languages import (
 from coderag_ci.parse.windows import LIMIT, split_range, trim_blank
 
 _SIGNATURE_LINES = 8
+_DEEPEST = 30  # units within units; what is deeper stays in the unit around it
 _REFERENCE_CODE = {kind: code for code, kind in enumerate(REFERENCE_KINDS)}
 
 Use = tuple[int, int]  # the byte after the name, the code of the kind
@@ -36,6 +37,7 @@ class Definition:
     end: int
     signature: tuple[int, int]
     node: Node
+    end_byte: int
     children: list[Definition] = field(default_factory=list)
 
 
@@ -77,7 +79,7 @@ def scan(root: Node, language: Language) -> tuple[list[Definition], dict[int, Us
         capture, kind = captures[pattern]
         if capture[0] == "d":
             if names := found.get("name"):
-                _define(by_name, kind, names[0], found[capture][0], found.get("scope", ()), language)
+                _define(by_name, kind, names[0], found[capture], found.get("scope", ()), language)
             continue
         code = _REFERENCE_CODE[kind]
         for node in found[capture]:
@@ -87,7 +89,7 @@ def scan(root: Node, language: Language) -> tuple[list[Definition], dict[int, Us
                 uses[start] = (end, code)
     for start in by_name:
         uses.pop(start, None)
-    ordered = sorted(by_name.values(), key=lambda d: (d.node.start_byte, -d.node.end_byte))
+    ordered = sorted(by_name.values(), key=lambda d: (d.node.start_byte, -d.end_byte))
     return ordered, uses
 
 
@@ -95,7 +97,7 @@ def _define(
     by_name: dict[int, Definition],
     kind: str,
     name: Node,
-    node: Node,
+    nodes: Sequence[Node],
     scope: Sequence[Node],
     language: Language,
 ) -> None:
@@ -103,14 +105,16 @@ def _define(
     known = by_name.get(name.start_byte)
     if known is not None:
         covers = (
-            known.node.start_byte <= node.start_byte and known.node.end_byte >= node.end_byte
+            known.node.start_byte <= nodes[0].start_byte and known.end_byte >= nodes[-1].end_byte
         )
         if _is_unit(known.kind) > _is_unit(kind) or (
             covers and _is_unit(known.kind) == _is_unit(kind)
         ):
             return
     full = "".join(_text(part) + "." for part in scope) + _text(name)
-    by_name[name.start_byte] = _definition(kind, full, name, node, language)
+    if kind == "section":
+        full = " ".join(full.rstrip("# ").split())
+    by_name[name.start_byte] = _definition(kind, full, name, nodes, language)
 
 
 def _is_unit(kind: str) -> bool:
@@ -118,34 +122,63 @@ def _is_unit(kind: str) -> bool:
 
 
 def _definition(
-    kind: str, name: str, name_node: Node, node: Node, language: Language
+    kind: str, name: str, name_node: Node, nodes: Sequence[Node], language: Language
 ) -> Definition:
+    node, tail = nodes[0], nodes[-1].end_point
     start = node.start_point.row + 1
-    end = node.end_point.row + (node.end_point.column > 0 or node.end_point.row + 1 == start)
+    end = tail.row + (tail.column > 0 or tail.row + 1 == start)
     line = name_node.start_point.row + 1
-    body = None
+    end = max(end, line)
+    first, last = _signature(name_node, node, line)
+    first = max(first, line - _SIGNATURE_LINES // 2, start)
+    last = max(line, min(last, line + _SIGNATURE_LINES, end))
+    top = _with_comments(node, start, language)
+    return Definition(kind, name, line, top, end, (first, last), node, nodes[-1].end_byte)
+
+
+def _signature(name_node: Node, node: Node, line: int) -> tuple[int, int]:
+    """Return the lines from the innermost definition's first to the one its body begins on."""
     holder: Node | None = name_node.parent
-    while body is None and holder is not None and holder.start_byte >= node.start_byte:
-        body = holder.child_by_field_name("body")
+    while holder is not None and holder.start_byte >= node.start_byte:
+        body = _body(holder)
+        if body is not None:
+            if body.start_byte < name_node.start_byte:  # typedef struct { … } Name
+                return holder.start_point.row + 1, body.start_point.row + 1
+            return _templated(holder).start_point.row + 1, _header_end(body)
         if holder.id == node.id:
             break
         holder = holder.parent
-    last = body.start_point.row + 1 if body is not None else line
-    if body is not None and body.start_point.row > line - 1 and _own_row(body):
-        last -= 1
-    signature = (line, max(line, min(last, line + _SIGNATURE_LINES - 1, max(end, line))))
-    return Definition(kind, name, line, _with_comments(node, start, language), max(end, line), signature, node)
+    return line, line
 
 
-def _own_row(body: Node) -> bool:
-    """Whether a body begins on a row of its own (Python), not after the signature (C)."""
+def _body(holder: Node) -> Node | None:
+    """Return the body of a definition, also of a function that is bound to a name."""
+    for field_name in ("value", "right"):
+        bound = holder.child_by_field_name(field_name)
+        if bound is not None and (body := bound.child_by_field_name("body")) is not None:
+            return body
+    return holder.child_by_field_name("body")
+
+
+def _templated(holder: Node) -> Node:
+    """Return a definition with the template lines above it (C++)."""
+    while (parent := holder.parent) is not None and parent.type == "template_declaration":
+        holder = parent
+    return holder
+
+
+def _header_end(body: Node) -> int:
+    """Return the line a body begins on (C), or the last above a body with rows of its own."""
     previous = body.prev_sibling
-    return previous is not None and previous.end_point.row < body.start_point.row
+    while previous is not None and previous.is_extra:  # comments before the first statement
+        previous = previous.prev_sibling
+    row = body.start_point.row
+    return 1 + (row if previous is None else min(row, previous.end_point.row))
 
 
 def _with_comments(node: Node, start: int, language: Language) -> int:
     """Extend a unit upwards over the comments and attributes that touch it."""
-    previous = node.prev_named_sibling
+    previous = _before(node)
     while (
         previous is not None
         and previous.type in language.attached
@@ -153,8 +186,18 @@ def _with_comments(node: Node, start: int, language: Language) -> int:
         and _starts_row(previous)
     ):
         start = previous.start_point.row + 1
-        previous = previous.prev_named_sibling
+        previous = _before(previous)
     return start
+
+
+def _before(node: Node) -> Node | None:
+    """Return what stands before a node; some grammars put it before the enclosing body."""
+    while (previous := node.prev_named_sibling) is None:
+        parent = node.parent
+        if parent is None or parent.start_byte != node.start_byte:
+            return None
+        node = parent
+    return previous
 
 
 def _starts_row(node: Node) -> bool:
@@ -165,7 +208,18 @@ def _starts_row(node: Node) -> bool:
 
 
 def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+    return plain_name(node.text or b"").decode("utf-8", "replace")
+
+
+def plain_name(name: bytes) -> bytes:
+    """Return a name without what marks it as a variable, symbol, string or header.
+
+    One of marks alone (Ruby's ``<=>``, JavaScript's ``$``) is kept.
+    """
+    if name[:1] in (b":", b"@", b"$", b"<", b'"', b"'"):
+        bare = name.lstrip(b":@$<\"'").rstrip(b">\"'")
+        return bare if bare.strip(b"=") else name.lstrip(b":") or name
+    return name
 
 
 def chunks(found: list[Definition], root: Node, lines: list[bytes]) -> list[Chunk]:
@@ -189,7 +243,7 @@ def _nest(found: list[Definition]) -> list[Definition]:
     top: list[Definition] = []
     stack: list[Definition] = []
     for definition in found:
-        while stack and stack[-1].node.end_byte <= definition.node.start_byte:
+        while stack and stack[-1].end_byte <= definition.node.start_byte:
             stack.pop()
         (stack[-1].children if stack else top).append(definition)
         stack.append(definition)
@@ -206,7 +260,7 @@ def qualify(found: list[Definition]) -> dict[int, str]:
         full = f"{stack[-1][1]}.{definition.name}" if stack else definition.name
         names[id(definition)] = full
         if _is_unit(definition.kind):
-            stack.append((definition.node.end_byte, full))
+            stack.append((definition.end_byte, full))
     return names
 
 
@@ -220,19 +274,18 @@ class _Cutter:
     def unit(self, unit: Definition, scope: str, start: int) -> Iterator[Chunk]:
         """Yield the chunks of one unit and of the units in it."""
         symbol = f"{scope}.{unit.name}" if scope else unit.name
-        inner = unit.children if self._opens(unit) else []
-        kind = unit.kind
-        span = (start, unit.end)
         position = start
-        for child in inner:
-            if child.end < position:
-                continue
-            if child.start > position:
-                yield from self._own(position, child.start - 1, unit, kind, symbol, span)
-            yield from self.unit(_as_method(child, unit), symbol, max(position, child.start))
-            position = child.end + 1
+        span = (start, unit.end)
+        if scope.count(".") < _DEEPEST and self._opens(unit):
+            for child in unit.children:
+                if child.end < position:
+                    continue
+                if child.start > position:
+                    yield from self._own(position, child.start - 1, unit, symbol, span)
+                yield from self.unit(_as_method(child, unit), symbol, max(position, child.start))
+                position = child.end + 1
         if position <= unit.end:
-            yield from self._own(position, unit.end, unit, kind, symbol, span)
+            yield from self._own(position, unit.end, unit, symbol, span)
 
     def blocks(self, start: int, end: int, span: tuple[int, int]) -> Iterator[Chunk]:
         """Yield the chunks of top-level lines that are in no unit."""
@@ -242,13 +295,13 @@ class _Cutter:
             yield Chunk(first, last, span, (0, 0), "toplevel", "")
 
     def _own(
-        self, start: int, end: int, unit: Definition, kind: str, symbol: str, span: tuple[int, int]
+        self, start: int, end: int, unit: Definition, symbol: str, span: tuple[int, int]
     ) -> Iterator[Chunk]:
         """Yield the chunks of a unit's lines that are in none of its inner units."""
         if not self._worth(start, end):
             return
         for first, last in split_range(self._lines, start, end, self._is_border):
-            yield Chunk(first, last, span, unit.signature, kind, symbol)
+            yield Chunk(first, last, span, unit.signature, unit.kind, symbol)
 
     def _opens(self, unit: Definition) -> bool:
         """Whether inner units get chunks of their own: a container, or too long to be shown."""

@@ -253,7 +253,7 @@ def test_calls_writes_imports_types_and_reads_are_told_apart():
     assert parsed.uses("runs") == {("read", 67)}
     assert parsed.uses("job_id") == {("type", 56)}
     assert parsed.uses("alloc/pool.h") == {("import", 4)}
-    assert parsed.uses("<stdint.h>") == {("import", 3)}
+    assert parsed.uses("stdint.h") == {("import", 3)}
     assert parsed.uses("QUEUE_STATS") == {("read", 51)}
     assert parsed.uses("HAVE_FORK") == {("read", 87)}
 

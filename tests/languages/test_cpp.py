@@ -340,7 +340,7 @@ def test_calls_writes_imports_types_and_reads_are_told_apart():
     assert parsed.uses("fd_") == {("write", 67), ("write", 72), ("read", 72)}
     assert parsed.uses("string") == {("import", 12), ("type", 97)}
     assert parsed.uses("net/socket.h") == {("import", 3)}
-    assert parsed.uses("<vector>") == {("import", 2)}
+    assert parsed.uses("vector") == {("import", 2), ("type", 18)}
     assert parsed.uses("Base") == {("type", 25)}
     assert parsed.uses("Monitor") == {("type", 44)}
     assert parsed.uses("registry") == {("read", 92)}

@@ -1,6 +1,7 @@
 """What the Go query file finds."""
 
 import pytest
+
 from tests.languages.reading import read
 
 SOURCE = """

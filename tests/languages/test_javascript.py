@@ -1,6 +1,7 @@
 """What the JavaScript query file finds."""
 
 import pytest
+
 from tests.languages.reading import read
 
 SOURCE = """
@@ -109,7 +110,7 @@ def test_definitions_are_found_with_their_qualified_names():
         ("User.constructor.name", "field", 40),
         ("User.onClick", "method", 43),
         ("User.size", "method", 48),
-        ('User."quoted"', "method", 52),
+        ("User.quoted", "method", 52),
         ("Guest", "class", 55),
         ("Admin", "class", 56),
         ("Inner", "class", 57),

@@ -1,6 +1,7 @@
 """What the TypeScript query file finds; it serves TSX too."""
 
 import pytest
+
 from tests.languages.reading import read
 
 SOURCE = """
@@ -332,6 +333,7 @@ def test_an_exported_definition_is_one_chunk_with_its_comment():
     "statement",
     [
         "function f(): void",
+        "function f() {}",
         "class F {}",
         "abstract class F {}",
         "interface F {}",
@@ -348,7 +350,7 @@ def test_an_exported_definition_is_one_chunk_with_its_comment():
 def test_the_comment_above_belongs_to_the_unit(language, statement):
     """The whole statement is the unit, so what stands above it touches it."""
     prefixes = ["", "export "]
-    if not statement.startswith(("const", "function*", "module")):
+    if not statement.startswith(("const", "function f() {", "function*", "module")):
         prefixes += ["declare ", "export declare "]
     for prefix in prefixes:
         for end in ("", ";"):

@@ -1,0 +1,302 @@
+"""Chooses what the pack shows: the diff within its quota, then evidence in what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from coderag_ci.diff import Diff, FileDiff, Hunk
+from coderag_ci.index import Doc
+from coderag_ci.pack import Channel, DiffFile, Dropped, Evidence
+from coderag_ci.parse.windows import LIMIT
+from coderag_ci.pathrules import PathRules, flag_names, is_lock
+from coderag_ci.text import Texts
+from coderag_ci.tokens import Counter
+
+MOST_DROPPED = 50
+_ENTRY_OVERHEAD = 40  # tokens of a piece's heading and reasons
+_FILE_OVERHEAD = 16
+_JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
+_OWN_SHARE = 0.2  # of the evidence budget, kept for the rest of the changed units
+
+
+@dataclass
+class Hit:
+    """A doc that was found, with its scores and the channels that found it."""
+
+    doc: Doc
+    scores: dict[str, float]
+    channels: tuple[Channel, ...]
+
+
+@dataclass
+class _Piece:
+    """One unit on its way into the pack."""
+
+    doc: Doc
+    ranges: list[tuple[int, int]]
+    scores: dict[str, float]
+    channels: tuple[Channel, ...]
+    rank: int
+
+
+@dataclass
+class Assembled:
+    """The sections of a pack, and the tokens that each took."""
+
+    diff: tuple[DiffFile, ...]
+    used_diff: int
+    evidence: list[Evidence] = field(default_factory=list)
+    used_evidence: int = 0
+    dropped: list[Dropped] = field(default_factory=list)
+
+
+def assemble_diff(
+    diff: Diff, quota: int, count: Counter, rules: PathRules
+) -> tuple[tuple[DiffFile, ...], int]:
+    """Fit the diff into its quota; returns the files in path order and the tokens used.
+
+    Hunks are taken by the weight of their file's change: ordinary code first, the
+    smallest files before the largest so that most files are seen whole; tests, then
+    generated, vendored and lock files last. Each file and each cut stays counted.
+    """
+    order = sorted(diff.files, key=lambda f: (_rank_of_file(f, rules), _size(f), f.path))
+    left = quota
+    shown: dict[str, DiffFile] = {}
+    for file in order:
+        left -= count(file.path) + _FILE_OVERHEAD
+        kept: list[Hunk] = []
+        cut_hunks = cut_lines = 0
+        for hunk in file.hunks:
+            cost = count("\n".join(hunk.lines)) + 8
+            if cost <= left:
+                kept.append(hunk)
+                left -= cost
+                continue
+            part = _head_of(hunk, left, count)
+            cut_lines += len(hunk.lines) - (len(part.lines) if part else 0)
+            if part:
+                kept.append(part)
+                left -= count("\n".join(part.lines)) + 8
+            else:
+                cut_hunks += 1
+        shown[file.path] = DiffFile(
+            file.path,
+            file.old_path,
+            file.status,
+            file.kind,
+            f"{file.old_mode:06o}",
+            f"{file.new_mode:06o}",
+            file.added,
+            file.deleted,
+            tuple(kept),
+            cut_hunks,
+            cut_lines,
+        )
+    return tuple(shown[file.path] for file in diff.files), quota - max(left, 0)
+
+
+def _rank_of_file(file: FileDiff, rules: PathRules) -> int:
+    if is_lock(file.path):
+        return 3
+    flags = flag_names(rules.flags(file.path))
+    return 2 if "generated" in flags or "vendored" in flags else int("test" in flags)
+
+
+def _size(file: FileDiff) -> int:
+    return sum(len(hunk.lines) for hunk in file.hunks)
+
+
+def _head_of(hunk: Hunk, left: int, count: Counter) -> Hunk | None:
+    """Return the first lines of a hunk that fit, where that is worth showing."""
+    if left < 60:
+        return None
+    low, high = 0, len(hunk.lines)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if count("\n".join(hunk.lines[:middle])) + 8 <= left:
+            low = middle
+        else:
+            high = middle - 1
+    lines = hunk.lines[:low]
+    if not any(line[0] in "+-" for line in lines):
+        return None
+    return msgspec.structs.replace(
+        hunk,
+        lines=lines,
+        old_count=sum(line[0] != "+" for line in lines),
+        new_count=sum(line[0] != "-" for line in lines),
+    )
+
+
+def assemble_evidence(
+    hits: Sequence[Hit],
+    own: Sequence[Hit],
+    diff: Diff,
+    quota: int,
+    top_k: int,
+    count: Counter,
+    texts: Texts,
+) -> tuple[list[Evidence], int, list[Dropped]]:
+    """Fill the evidence section, one entry a unit, best first.
+
+    ``own`` are docs of changed units: what the diff does not show of them may take up to
+    a fifth. A piece that does not fit is dropped by name and the next one is tried.
+    Returns (evidence, tokens used, dropped).
+    """
+    in_diff = {file.path: [_span(hunk) for hunk in file.hunks] for file in diff.files}
+    texts.load(hit.doc.blob for hit in (*hits, *own))
+    pieces = _pieces(hits, in_diff, texts, widen=True)
+    own_pieces = _pieces(own, in_diff, texts, widen=False)
+    chosen: list[tuple[_Piece, str]] = []
+    dropped: list[Dropped] = []
+    reserve = min(int(quota * _OWN_SHARE), sum(_cost(p, texts, count) for p in own_pieces))
+    left = quota - reserve
+    for piece in pieces[:top_k]:
+        cost = _cost(piece, texts, count)
+        if cost <= left:
+            chosen.append((piece, ""))
+            left -= cost
+        else:
+            dropped.append(_drop(piece, "does not fit the budget"))
+    dropped += [_drop(piece, "below the first entries") for piece in pieces[top_k:]]
+    left += reserve
+    for piece in own_pieces:
+        cost = _cost(piece, texts, count)
+        if cost <= left:
+            chosen.append((piece, ""))
+            left -= cost
+        else:
+            dropped.append(_drop(piece, "does not fit the budget"))
+    evidence = [_evidence(piece, texts) for piece, _ in chosen]
+    return _by_file(evidence), quota - left, dropped
+
+
+def _pieces(
+    hits: Sequence[Hit],
+    in_diff: dict[str, list[tuple[int, int]]],
+    texts: Texts,
+    widen: bool,
+) -> list[_Piece]:
+    """Group hits by unit, in order of the best; lines that the diff shows are left out."""
+    pieces: dict[tuple[str, tuple[int, int], str], _Piece] = {}
+    for rank, hit in enumerate(hits):
+        doc = hit.doc
+        key = (doc.path, doc.unit, doc.symbol)
+        ranges = [(doc.start, doc.end)]
+        if widen and doc.symbol and _is_small(doc, texts):
+            ranges = [doc.unit]
+        elif doc.signature[0] and doc.start > doc.signature[1]:
+            ranges.insert(0, doc.signature)
+        piece = pieces.get(key)
+        if piece is None:
+            pieces[key] = _Piece(doc, ranges, hit.scores, hit.channels, rank)
+        else:
+            piece.ranges += ranges
+            piece.channels = _merge(piece.channels, hit.channels)
+    found = []
+    for piece in pieces.values():
+        lines = texts.lines(piece.doc.blob)
+        piece.ranges = _without(_joined(piece.ranges, lines), in_diff.get(piece.doc.path, []), lines)
+        if piece.ranges:
+            found.append(piece)
+    return found
+
+
+def _is_small(doc: Doc, texts: Texts) -> bool:
+    first, last = doc.unit
+    return sum(len(line) + 1 for line in texts.lines(doc.blob)[first - 1 : last]) <= LIMIT
+
+
+def _span(hunk: Hunk) -> tuple[int, int]:
+    return hunk.new_start, hunk.new_start + hunk.new_count - 1
+
+
+def _joined(ranges: Iterable[tuple[int, int]], lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Sort and join ranges that touch or that only a few lines part."""
+    result: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        end = min(end, len(lines))
+        if result and start <= result[-1][1] + 1 + _JOIN_GAP:
+            result[-1] = (result[-1][0], max(end, result[-1][1]))
+        elif start <= end:
+            result.append((start, end))
+    return result
+
+
+def _without(
+    ranges: Sequence[tuple[int, int]], shown: Sequence[tuple[int, int]], lines: Sequence[str]
+) -> list[tuple[int, int]]:
+    """Take lines out of ranges; what is left blank goes too."""
+    result = list(ranges)
+    for first, last in shown:
+        cut: list[tuple[int, int]] = []
+        for start, end in result:
+            if last < start or first > end:
+                cut.append((start, end))
+                continue
+            if start < first:
+                cut.append((start, first - 1))
+            if last < end:
+                cut.append((last + 1, end))
+        result = cut
+    kept = []
+    for start, end in result:
+        while start <= end and not lines[start - 1].strip():
+            start += 1
+        while end >= start and not lines[end - 1].strip():
+            end -= 1
+        if start <= end and any(any(c.isalnum() for c in line) for line in lines[start - 1 : end]):
+            kept.append((start, end))
+    return kept
+
+
+def _text(piece: _Piece, texts: Texts) -> str:
+    lines = texts.lines(piece.doc.blob)
+    return "\n…\n".join("\n".join(lines[start - 1 : end]) for start, end in piece.ranges)
+
+
+def _cost(piece: _Piece, texts: Texts, count: Counter) -> int:
+    return count(_text(piece, texts)) + count(piece.doc.path) + _ENTRY_OVERHEAD
+
+
+def _merge(one: tuple[Channel, ...], other: tuple[Channel, ...]) -> tuple[Channel, ...]:
+    best = {channel.name: channel for channel in other}
+    for channel in one:
+        if channel.name not in best or channel.rank <= best[channel.name].rank:
+            best[channel.name] = channel
+    return tuple(sorted(best.values(), key=lambda channel: (channel.rank, channel.name)))
+
+
+def _drop(piece: _Piece, reason: str) -> Dropped:
+    doc = piece.doc
+    return Dropped(doc.path, piece.ranges[0][0], piece.ranges[-1][1], doc.symbol, reason)
+
+
+def _evidence(piece: _Piece, texts: Texts) -> Evidence:
+    doc = piece.doc
+    return Evidence(
+        path=doc.path,
+        blob=doc.blob,
+        side="head",
+        start=piece.ranges[0][0],
+        end=piece.ranges[-1][1],
+        symbol=doc.symbol,
+        kind=doc.kind,
+        language=doc.language,
+        flags=flag_names(doc.flags),
+        text=_text(piece, texts),
+        ranges=tuple(piece.ranges),
+        scores=piece.scores,
+        channels=piece.channels,
+    )
+
+
+def _by_file(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Put pieces of the same file together, files in order of their best piece."""
+    first: dict[str, int] = {}
+    for rank, piece in enumerate(evidence):
+        first.setdefault(piece.path, rank)
+    return sorted(evidence, key=lambda piece: first[piece.path])

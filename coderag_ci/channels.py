@@ -1,0 +1,196 @@
+"""The recall channels: each ranks docs of the view for one query, with a reason in words."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from coderag_ci.bm25 import PostingsBM25
+from coderag_ci.index import Index
+from coderag_ci.parse.terms import name_hash, parts, term_hash, words
+from coderag_ci.queries import Query
+from coderag_ci.segment import Array
+
+_MOST_TERMS = 256
+_MOST_DEFINITIONS = 10
+_VERBS = {"call": "calls", "write": "writes", "import": "imports", "type": "names the type", "read": "reads"}
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """What one channel found for one query: docs, best first, and their scores."""
+
+    docs: list[int]
+    scores: list[float]
+
+    @functools.cached_property
+    def ranks(self) -> dict[int, int]:
+        """Rank of each doc, from 1."""
+        return {doc: rank for rank, doc in enumerate(self.docs, 1)}
+
+
+class Search:
+    """A view prepared for the channels: the index, the lexical model, what can be evidence."""
+
+    def __init__(self, index: Index, bm25: PostingsBM25, allowed: Array, limit: int) -> None:
+        """``allowed`` (n_docs,) bool: docs that may be evidence; ``limit``: docs a channel."""
+        self.index = index
+        self.bm25 = bm25
+        self.allowed = allowed
+        self.limit = limit
+        self.common = max(20, int(0.02 * index.size))
+
+    def rank(self, scores: Array) -> Ranked:
+        """Return the best allowed docs with a score above 0; ties by path and line."""
+        scores = np.where(self.allowed, scores, 0.0)
+        positive = np.flatnonzero(scores > 0)
+        if len(positive) > self.limit:
+            cut = np.partition(scores[positive], -self.limit)[-self.limit]
+            positive = positive[scores[positive] >= cut]
+        order = sorted(positive.tolist(), key=lambda doc: (-scores[doc], *self.place(doc)))
+        best = order[: self.limit]
+        return Ranked(best, [float(scores[doc]) for doc in best])
+
+    def place(self, doc: int) -> tuple[str, int]:
+        """Path and line of a doc, the last word in every tie."""
+        found = self.index.doc(doc)
+        return found.path, found.start
+
+
+def terms_of(lines: Sequence[str]) -> list[str]:
+    """Return the terms of some lines, repetitions kept."""
+    return [term for line in lines for word in words(line) for term in parts(word)]
+
+
+def _lexical(search: Search, terms: list[str]) -> Ranked:
+    counts: dict[str, int] = {}
+    for term in terms:
+        counts[term] = counts.get(term, 0) + 1
+    weight = {term: n * search.bm25.idf_of(term_hash(term)) for term, n in counts.items()}
+    best = sorted(counts, key=lambda term: (-weight[term], term))[:_MOST_TERMS]
+    return search.rank(
+        search.bm25.get_scores([term_hash(term) for term in best for _ in range(counts[term])])
+    )
+
+
+def diff_terms(query: Query) -> list[str]:
+    """Terms of the whole diff of a unit: changed lines, context, symbol, path, title twice."""
+    lines = [*query.added, *query.deleted, *query.context, query.symbol, query.path]
+    return terms_of([*lines, query.title, query.title])
+
+
+def deleted_terms(query: Query) -> list[str]:
+    """Terms of the deleted lines."""
+    return terms_of(query.deleted)
+
+
+def added_terms(query: Query) -> list[str]:
+    """Terms of the added lines."""
+    return terms_of(query.added)
+
+
+def by_diff(search: Search, query: Query) -> Ranked:
+    """BM25 of the whole diff."""
+    return _lexical(search, diff_terms(query))
+
+
+def by_deleted(search: Search, query: Query) -> Ranked:
+    """BM25 of the deleted lines: twins of the code before the change, readers of it."""
+    return _lexical(search, deleted_terms(query))
+
+
+def by_added(search: Search, query: Query) -> Ranked:
+    """BM25 of the added lines."""
+    return _lexical(search, added_terms(query))
+
+
+def by_uses(search: Search, query: Query) -> Ranked:
+    """Units that use a name of the changed unit, or a name defined on its changed lines."""
+    scores = np.zeros(len(search.index.lengths))
+    for name in used_names(query):
+        docs = sorted({use.doc for use in search.index.references(name_hash(name))})
+        if docs and len(docs) <= search.common:
+            scores[docs] += _rarity(search.index.size, len(docs))
+    return search.rank(scores)
+
+
+def by_defines(search: Search, query: Query) -> Ranked:
+    """Units that define a name of the changed lines, where at most 10 do."""
+    scores = np.zeros(len(search.index.lengths))
+    own = {name.rpartition(".")[2] for name in query.names}
+    for name in query.identifiers():
+        docs = sorted({use.doc for use in search.index.definitions(name_hash(name))})
+        if docs and len(docs) <= _MOST_DEFINITIONS and name not in own:
+            used = len(search.index.term(term_hash(name.lower()))[0])
+            scores[docs] += _rarity(search.index.size, max(used, 1)) / len(docs)
+    return search.rank(scores)
+
+
+LEXICAL = {"diff": diff_terms, "deleted": deleted_terms, "added": added_terms}
+CHANNELS: dict[str, Callable[[Search, Query], Ranked]] = {
+    "diff": by_diff,
+    "deleted": by_deleted,
+    "added": by_added,
+    "uses": by_uses,
+    "defines": by_defines,
+}
+
+
+def reason(search: Search, channel: str, query: Query, doc: int) -> str:
+    """Say in words why a channel found a doc."""
+    if channel == "uses":
+        return _uses_reason(search, query, doc)
+    if channel == "defines":
+        return _defines_reason(search, query, doc)
+    if channel == "dense":
+        return f"means something close to the change in {query.label}"
+    gains = {
+        term: search.bm25.term_score(term_hash(term), doc)
+        for term in set(LEXICAL[channel](query))
+    }
+    best = sorted((t for t in gains if gains[t] > 0), key=lambda t: (-gains[t], t))[:4]
+    shared = ", ".join(f"`{term}`" for term in best)
+    what = {"diff": "the change", "deleted": "the deleted lines", "added": "the added lines"}
+    return f"shares {shared} with {what[channel]} in {query.label}"
+
+
+def _uses_reason(search: Search, query: Query, doc: int) -> str:
+    found = []
+    for name in used_names(query):
+        for use in search.index.references(name_hash(name)):
+            if use.doc == doc:
+                found.append(f"{_VERBS[use.kind]} `{name}` (line {use.line})")
+                break
+    return "; ".join(found[:3])
+
+
+def _defines_reason(search: Search, query: Query, doc: int) -> str:
+    found = [
+        f"`{name}`"
+        for name in query.identifiers()
+        if any(use.doc == doc for use in search.index.definitions(name_hash(name)))
+    ]
+    return f"defines {', '.join(found[:4])}, which the change in {query.label} uses"
+
+
+def used_names(query: Query) -> list[str]:
+    """Last parts of the names that a change could break for others.
+
+    A constructor stands for its class.
+    """
+    found: dict[str, None] = {}
+    for name in query.names:
+        *outer, last = name.split(".")
+        if last in ("__init__", "__new__", "constructor", "initialize", "__construct") and outer:
+            last = outer[-1]
+        if len(last) > 1 and not (last.startswith("__") and last.endswith("__")):
+            found[last] = None
+    return list(found)
+
+
+def _rarity(total: int, n: int) -> float:
+    """Inverse document frequency, ln(1 + (N − n + 0.5) / (n + 0.5)): never negative."""
+    return float(np.log1p((total - n + 0.5) / (n + 0.5)))

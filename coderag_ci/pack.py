@@ -1,0 +1,179 @@
+"""The evidence pack: what every format renders, and the digest of what it says."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+
+from coderag_ci.diff import Hunk
+from coderag_ci.pathrules import Skipped
+
+SCHEMA_VERSION = 1
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """Who made the pack."""
+
+    name: str
+    version: str
+
+
+class ChangeInfo(msgspec.Struct, frozen=True):
+    """What was compared. ``head`` is empty for the index and the working tree."""
+
+    kind: str
+    base: str
+    head: str
+    merge_base: str
+    title: str
+    files: int
+    added: int
+    deleted: int
+
+
+class DiffFile(msgspec.Struct, frozen=True):
+    """One changed file. ``cut_hunks`` and ``cut_lines`` count what did not fit."""
+
+    path: str
+    old_path: str
+    status: str
+    kind: str
+    old_mode: str
+    new_mode: str
+    added: int
+    deleted: int
+    hunks: tuple[Hunk, ...]
+    cut_hunks: int = 0
+    cut_lines: int = 0
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A line of the repository."""
+
+    path: str
+    line: int
+    symbol: str = ""
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """Something that holds without a model. ``more`` counts places beyond those listed."""
+
+    kind: str
+    text: str
+    places: tuple[Place, ...]
+    more: int = 0
+
+
+class Channel(msgspec.Struct, frozen=True):
+    """Which channel found a piece, at which rank (from 1), and why in words."""
+
+    name: str
+    rank: int
+    reason: str
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """A piece of the repository. ``ranges`` are the lines in ``text``, ``…`` between them.
+
+    ``side`` is head or base; ``scores`` holds fused, rerank and final, as far as they exist.
+    """
+
+    path: str
+    blob: str
+    side: str
+    start: int
+    end: int
+    symbol: str
+    kind: str
+    language: str
+    flags: tuple[str, ...]
+    text: str
+    ranges: tuple[tuple[int, int], ...]
+    scores: dict[str, float]
+    channels: tuple[Channel, ...]
+
+
+class Dropped(msgspec.Struct, frozen=True):
+    """A piece that was found but is not shown."""
+
+    path: str
+    start: int
+    end: int
+    symbol: str
+    reason: str
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """Tokens allowed and used, by section."""
+
+    total: int
+    diff: int
+    evidence: int
+    used_diff: int
+    used_evidence: int
+    tokenizer: str
+
+
+class IndexInfo(msgspec.Struct, frozen=True):
+    """What was searched. ``left_out`` counts paths that were not, by reason."""
+
+    files: int
+    chunks: int
+    left_out: dict[str, int]
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """What one stage did: seconds, what it counted, what it noted."""
+
+    name: str
+    seconds: float
+    counts: dict[str, int]
+    note: str = ""
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """How the pack was made. Not part of the digest."""
+
+    stages: tuple[Stage, ...]
+    blobs_indexed: int
+    blobs_reused: int
+    notes: tuple[str, ...]
+    queries: tuple[dict[str, str], ...] = ()
+
+
+class Pack(msgspec.Struct, frozen=True):
+    """The diff, what is known of it, and the evidence, within a budget."""
+
+    schema_version: int
+    tool: Tool
+    change: ChangeInfo
+    diff: tuple[DiffFile, ...]
+    facts: tuple[Fact, ...]
+    evidence: tuple[Evidence, ...]
+    dropped: tuple[Dropped, ...]
+    dropped_more: int
+    skipped: tuple[Skipped, ...]
+    degradations: tuple[str, ...]
+    budget: Budget
+    index: IndexInfo
+    settings: dict[str, str]
+    trace: Trace
+    remote: str = ""
+    digest: str = ""
+
+
+_UNDIGESTED = {"trace", "digest", "remote"}
+
+
+def sealed(pack: Pack) -> Pack:
+    """Return the pack with its digest: sha256 over its content as canonical JSON.
+
+    Trace and remote URL are not part of it, so neither timings nor what was cached
+    change it.
+    """
+    content = {
+        name: getattr(pack, name) for name in pack.__struct_fields__ if name not in _UNDIGESTED
+    }
+    data = msgspec.json.encode(content, order="deterministic")
+    return msgspec.structs.replace(pack, digest="sha256:" + hashlib.sha256(data).hexdigest())

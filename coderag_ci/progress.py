@@ -1,0 +1,54 @@
+"""What is said on stderr while the run goes: a bar on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+
+Advance = Callable[[int, int], None]
+_PLAIN_EVERY = 1000
+
+
+class Progress:
+    """Says nothing when quiet; otherwise a rich bar on a terminal and plain lines in CI."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
+
+    @contextlib.contextmanager
+    def task(self, label: str, worth: bool) -> Iterator[Advance]:
+        """Report a task; yields ``advance(done, total)``. Short tasks are not ``worth`` it."""
+        if self._quiet or not worth:
+            yield lambda done, total: None
+        elif self._terminal:
+            with _bar(label) as advance:
+                yield advance
+        else:
+            yield _plain(label)
+
+    def say(self, line: str) -> None:
+        """Print one line to stderr."""
+        if not self._quiet:
+            print(f"coderag-ci: {line}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _bar(label: str) -> Iterator[Advance]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _plain(label: str) -> Advance:
+    def advance(done: int, total: int) -> None:
+        if done == total or done % _PLAIN_EVERY == 0:
+            print(f"coderag-ci: {label}: {done} of {total}", file=sys.stderr)
+
+    return advance

@@ -1,0 +1,134 @@
+"""From hunks to queries: one for each changed unit, of head, and of base for what was deleted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from coderag_ci.diff import Diff, FileDiff, Hunk
+from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, NAME_FIELDS, Row
+
+MOST_QUERIES = 48
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass
+class Query:
+    """What one changed unit asks of the rest of the repository.
+
+    ``added``, ``deleted`` and ``context`` are lines without their sign. ``names`` are the
+    unit's own name and the names defined on changed lines, of base or head; ``lines``
+    are the head lines of the unit (0, 0 where it is gone).
+    """
+
+    path: str
+    symbol: str
+    kind: str
+    lines: tuple[int, int]
+    title: str = ""
+    added: list[str] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    context: list[str] = field(default_factory=list)
+    names: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """How the unit is named to a reader."""
+        return f"{self.path}::{self.symbol}" if self.symbol else self.path
+
+    @property
+    def weight(self) -> int:
+        """Number of changed lines."""
+        return len(self.added) + len(self.deleted)
+
+    def identifiers(self) -> dict[str, int]:
+        """Count the identifiers of the changed lines."""
+        found: dict[str, int] = {}
+        for line in (*self.added, *self.deleted):
+            for name in _IDENTIFIER.findall(line):
+                found[name] = found.get(name, 0) + 1
+        return found
+
+    def text(self) -> str:
+        """Return the query as text, most telling first: what an embedding model reads."""
+        head = [f"# file: {self.path}", f"# symbol: {self.symbol}", f"# kind: {self.kind}"]
+        return "\n".join([*head, *self.added, *self.deleted, *self.context, self.title])
+
+
+class _Units:
+    """The units and names of one side of a file, by line."""
+
+    def __init__(self, row: Row | None) -> None:
+        row = row or Row()
+        self._names = row.names
+        self._chunks = np.frombuffer(row.chunks, "<u4").reshape(-1, CHUNK_FIELDS)
+        self._defined: dict[int, list[str]] = {}
+        for name, _, line in np.frombuffer(row.definitions, "<u4").reshape(-1, NAME_FIELDS).tolist():
+            self._defined.setdefault(line, []).append(row.names[name])
+
+    def at(self, line: int) -> tuple[str, str, tuple[int, int]]:
+        """Return (symbol, kind, lines) of the unit that a line is in."""
+        index = int(np.searchsorted(self._chunks[:, 0], line, side="right")) - 1
+        if index < 0:
+            return "", "", (0, 0)
+        chunk = self._chunks[index].tolist()
+        if line > max(chunk[1], chunk[3]):
+            return "", "", (0, 0)
+        return self._names[chunk[7]], CHUNK_KINDS[chunk[6]], (chunk[2], chunk[3])
+
+    def defined_at(self, line: int) -> list[str]:
+        """Return the qualified names defined on a line."""
+        return self._defined.get(line, [])
+
+
+def build(
+    diff: Diff, head: Mapping[str, Row], base: Mapping[str, Row], title: str
+) -> tuple[list[Query], int]:
+    """Return the queries, the most changed unit first, and how many were left out.
+
+    ``head`` and ``base`` give each side's row by path (of that side).
+    """
+    found: dict[tuple[str, str], Query] = {}
+    for file in diff.files:
+        if file.kind != "text":
+            continue
+        new, old = _Units(head.get(file.path)), _Units(base.get(file.old_path))
+        for hunk in file.hunks:
+            _read_hunk(found, file, hunk, new, old, title)
+    queries = sorted(found.values(), key=lambda q: (-q.weight, q.path, q.lines))
+    queries = [query for query in queries if query.weight]
+    return queries[:MOST_QUERIES], max(0, len(queries) - MOST_QUERIES)
+
+
+def _read_hunk(
+    found: dict[tuple[str, str], Query],
+    file: FileDiff,
+    hunk: Hunk,
+    new: _Units,
+    old: _Units,
+    title: str,
+) -> None:
+    query: Query | None = None
+    waiting: list[str] = []
+    for sign, old_line, new_line, text in hunk.numbered():
+        if sign == " ":
+            (query.context if query else waiting).append(text)
+            continue
+        side, line = (old, old_line) if sign == "-" else (new, new_line)
+        symbol, kind, lines = side.at(line)
+        query = found.get((file.path, symbol))
+        if query is None:
+            query = Query(file.path, symbol, kind, lines if sign == "+" else (0, 0), title)
+            found[file.path, symbol] = query
+            if symbol:
+                query.names[symbol] = None
+        if sign == "+" and query.lines == (0, 0):
+            query.lines = lines
+        (query.deleted if sign == "-" else query.added).append(text)
+        query.context += waiting
+        waiting = []
+        for name in side.defined_at(line):
+            query.names[name] = None
