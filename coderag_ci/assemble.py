@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,20 +15,19 @@ from coderag_ci.pathrules import PathRules, flag_names, is_lock
 from coderag_ci.text import Texts
 from coderag_ci.tokens import Counter
 
-MOST_DROPPED = 50
 _ENTRY_OVERHEAD = 40  # tokens of a piece's heading and reasons
 _FILE_OVERHEAD = 16
 _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
 _OWN_SHARE = 0.2  # of the evidence budget, kept for the rest of the changed units
 
 
-@dataclass
+@dataclass(frozen=True)
 class Hit:
-    """A doc that was found, with its scores and the channels that found it."""
+    """A doc that was found, its scores, and how to say what found it."""
 
     doc: Doc
     scores: dict[str, float]
-    channels: tuple[Channel, ...]
+    explain: Callable[[], tuple[Channel, ...]]
 
 
 @dataclass
@@ -38,8 +37,7 @@ class _Piece:
     doc: Doc
     ranges: list[tuple[int, int]]
     scores: dict[str, float]
-    channels: tuple[Channel, ...]
-    rank: int
+    hits: list[Hit]
 
 
 @dataclass
@@ -60,7 +58,8 @@ def assemble_diff(
 
     Hunks are taken by the weight of their file's change: ordinary code first, the
     smallest files before the largest so that most files are seen whole; tests, then
-    generated, vendored and lock files last. Each file and each cut stays counted.
+    generated and vendored files last. Lock files are named, without hunks. Each file and
+    each cut stays counted.
     """
     order = sorted(diff.files, key=lambda f: (_rank_of_file(f, rules), _size(f), f.path))
     left = quota
@@ -69,7 +68,9 @@ def assemble_diff(
         left -= count(file.path) + _FILE_OVERHEAD
         kept: list[Hunk] = []
         cut_hunks = cut_lines = 0
-        for hunk in file.hunks:
+        if is_lock(file.path):
+            cut_hunks, cut_lines = len(file.hunks), _size(file)
+        for hunk in () if cut_hunks else file.hunks:
             cost = count("\n".join(hunk.lines)) + 8
             if cost <= left:
                 kept.append(hunk)
@@ -150,14 +151,14 @@ def assemble_evidence(
     texts.load(hit.doc.blob for hit in (*hits, *own))
     pieces = _pieces(hits, in_diff, texts, widen=True)
     own_pieces = _pieces(own, in_diff, texts, widen=False)
-    chosen: list[tuple[_Piece, str]] = []
+    chosen: list[_Piece] = []
     dropped: list[Dropped] = []
     reserve = min(int(quota * _OWN_SHARE), sum(_cost(p, texts, count) for p in own_pieces))
     left = quota - reserve
     for piece in pieces[:top_k]:
         cost = _cost(piece, texts, count)
         if cost <= left:
-            chosen.append((piece, ""))
+            chosen.append(piece)
             left -= cost
         else:
             dropped.append(_drop(piece, "does not fit the budget"))
@@ -166,11 +167,11 @@ def assemble_evidence(
     for piece in own_pieces:
         cost = _cost(piece, texts, count)
         if cost <= left:
-            chosen.append((piece, ""))
+            chosen.append(piece)
             left -= cost
         else:
             dropped.append(_drop(piece, "does not fit the budget"))
-    evidence = [_evidence(piece, texts) for piece, _ in chosen]
+    evidence = [_evidence(piece, texts) for piece in chosen]
     return _by_file(evidence), quota - left, dropped
 
 
@@ -182,7 +183,7 @@ def _pieces(
 ) -> list[_Piece]:
     """Group hits by unit, in order of the best; lines that the diff shows are left out."""
     pieces: dict[tuple[str, tuple[int, int], str], _Piece] = {}
-    for rank, hit in enumerate(hits):
+    for hit in hits:
         doc = hit.doc
         key = (doc.path, doc.unit, doc.symbol)
         ranges = [(doc.start, doc.end)]
@@ -192,10 +193,10 @@ def _pieces(
             ranges.insert(0, doc.signature)
         piece = pieces.get(key)
         if piece is None:
-            pieces[key] = _Piece(doc, ranges, hit.scores, hit.channels, rank)
+            pieces[key] = _Piece(doc, ranges, hit.scores, [hit])
         else:
             piece.ranges += ranges
-            piece.channels = _merge(piece.channels, hit.channels)
+            piece.hits.append(hit)
     found = []
     for piece in pieces.values():
         lines = texts.lines(piece.doc.blob)
@@ -262,11 +263,13 @@ def _cost(piece: _Piece, texts: Texts, count: Counter) -> int:
     return count(_text(piece, texts)) + count(piece.doc.path) + _ENTRY_OVERHEAD
 
 
-def _merge(one: tuple[Channel, ...], other: tuple[Channel, ...]) -> tuple[Channel, ...]:
-    best = {channel.name: channel for channel in other}
-    for channel in one:
-        if channel.name not in best or channel.rank <= best[channel.name].rank:
-            best[channel.name] = channel
+def _channels(hits: Sequence[Hit]) -> tuple[Channel, ...]:
+    """Return each channel once, at its best rank among the hits of a piece."""
+    best: dict[str, Channel] = {}
+    for hit in hits:
+        for channel in hit.explain():
+            if channel.name not in best or channel.rank < best[channel.name].rank:
+                best[channel.name] = channel
     return tuple(sorted(best.values(), key=lambda channel: (channel.rank, channel.name)))
 
 
@@ -290,7 +293,7 @@ def _evidence(piece: _Piece, texts: Texts) -> Evidence:
         text=_text(piece, texts),
         ranges=tuple(piece.ranges),
         scores=piece.scores,
-        channels=piece.channels,
+        channels=_channels(piece.hits),
     )
 
 

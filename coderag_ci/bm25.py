@@ -51,8 +51,8 @@ class PostingsBM25(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     def term_score(self, term: int, doc: int) -> float:
         """Return what one occurrence of a term in the query gives one doc."""
         docs, gains, idf = self._term(term)
-        at = np.flatnonzero(docs == doc)
-        return float(idf * gains[at[0]]) if len(at) else 0.0
+        at = int(np.searchsorted(docs, doc))
+        return float(idf * gains[at]) if at < len(docs) and docs[at] == doc else 0.0
 
     @functools.lru_cache(maxsize=4096)  # noqa: B019  # lives as long as the run
     def _term(self, term: int) -> tuple[Array, Array, float]:

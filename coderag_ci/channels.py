@@ -76,35 +76,35 @@ def _lexical(search: Search, terms: list[str]) -> Ranked:
     )
 
 
-def diff_terms(query: Query) -> list[str]:
-    """Terms of the whole diff of a unit: changed lines, context, symbol, path, title twice."""
+def diff_lines(query: Query) -> list[str]:
+    """The whole diff of a unit: changed lines, context, symbol, path, and the title twice."""
     lines = [*query.added, *query.deleted, *query.context, query.symbol, query.path]
-    return terms_of([*lines, query.title, query.title])
+    return [*lines, query.title, query.title]
 
 
-def deleted_terms(query: Query) -> list[str]:
-    """Terms of the deleted lines."""
-    return terms_of(query.deleted)
+def deleted_lines(query: Query) -> list[str]:
+    """The deleted lines."""
+    return query.deleted
 
 
-def added_terms(query: Query) -> list[str]:
-    """Terms of the added lines."""
-    return terms_of(query.added)
+def added_lines(query: Query) -> list[str]:
+    """The added lines."""
+    return query.added
 
 
 def by_diff(search: Search, query: Query) -> Ranked:
     """BM25 of the whole diff."""
-    return _lexical(search, diff_terms(query))
+    return _lexical(search, terms_of(diff_lines(query)))
 
 
 def by_deleted(search: Search, query: Query) -> Ranked:
     """BM25 of the deleted lines: twins of the code before the change, readers of it."""
-    return _lexical(search, deleted_terms(query))
+    return _lexical(search, terms_of(query.deleted))
 
 
 def by_added(search: Search, query: Query) -> Ranked:
     """BM25 of the added lines."""
-    return _lexical(search, added_terms(query))
+    return _lexical(search, terms_of(query.added))
 
 
 def by_uses(search: Search, query: Query) -> Ranked:
@@ -129,7 +129,7 @@ def by_defines(search: Search, query: Query) -> Ranked:
     return search.rank(scores)
 
 
-LEXICAL = {"diff": diff_terms, "deleted": deleted_terms, "added": added_terms}
+LEXICAL = {"diff": diff_lines, "deleted": deleted_lines, "added": added_lines}
 CHANNELS: dict[str, Callable[[Search, Query], Ranked]] = {
     "diff": by_diff,
     "deleted": by_deleted,
@@ -147,14 +147,29 @@ def reason(search: Search, channel: str, query: Query, doc: int) -> str:
         return _defines_reason(search, query, doc)
     if channel == "dense":
         return f"means something close to the change in {query.label}"
-    gains = {
-        term: search.bm25.term_score(term_hash(term), doc)
-        for term in set(LEXICAL[channel](query))
-    }
-    best = sorted((t for t in gains if gains[t] > 0), key=lambda t: (-gains[t], t))[:4]
-    shared = ", ".join(f"`{term}`" for term in best)
+    best = _telling_words(search, LEXICAL[channel](query), doc)
+    shared = ", ".join(f"`{word}`" for word in best)
     what = {"diff": "the change", "deleted": "the deleted lines", "added": "the added lines"}
     return f"shares {shared} with {what[channel]} in {query.label}"
+
+
+def _telling_words(search: Search, lines: Sequence[str], doc: int) -> list[str]:
+    """Return the words of some lines that give a doc most of its score, as they are written."""
+    taken: set[str] = set()
+    gains: dict[str, float] = {}
+    for word in dict.fromkeys(word for line in lines for word in words(line)):
+        found = [search.bm25.term_score(term_hash(term), doc) for term in parts(word)]
+        if found and found[0] > 0:
+            gains[word] = sum(found)
+    best = []
+    for word in sorted(gains, key=lambda word: (-gains[word], word)):
+        whole = parts(word)[0]
+        if whole not in taken:
+            taken.update(parts(word))
+            best.append(word)
+        if len(best) == 4:
+            break
+    return best
 
 
 def _uses_reason(search: Search, query: Query, doc: int) -> str:

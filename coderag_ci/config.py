@@ -5,7 +5,6 @@ Precedence: flags, then ``CODERAG_*`` of the environment, then the file, then th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -233,8 +232,3 @@ def _check_languages(config: Config, source: str) -> None:
                 f"{source}: languages: unknown language: {name}",
                 "known: " + ", ".join(sorted(BY_NAME)),
             )
-
-
-def from_process(flags: Mapping[str, Any], text: str | None, label: str) -> Resolved:
-    """Resolve against the environment of this process."""
-    return resolve(text, label, os.environ, flags)

@@ -14,7 +14,7 @@ from coderag_ci.gitrepo import (
     RawChange,
     Sides,
 )
-from coderag_ci.parse.parser import is_binary, is_lfs_pointer
+from coderag_ci.parse.content import is_binary, is_lfs_pointer
 from coderag_ci.pathrules import Skipped
 from coderag_ci.view import View, read
 
@@ -71,17 +71,16 @@ class FileDiff(msgspec.Struct, frozen=True):
         """Number of deleted lines."""
         return sum(line[0] == "-" for hunk in self.hunks for line in hunk.lines)
 
-    def changed_lines(self) -> tuple[set[int], set[int]]:
-        """Return the deleted lines of the old side and the added lines of the new side."""
-        old: set[int] = set()
-        new: set[int] = set()
+    def touched_lines(self) -> set[int]:
+        """Return the lines of the new side that are added or that stood next to deleted ones."""
+        found: set[int] = set()
         for hunk in self.hunks:
-            for sign, old_line, new_line, _ in hunk.numbered():
-                if sign == "-":
-                    old.add(old_line)
-                elif sign == "+":
-                    new.add(new_line)
-        return old, new
+            for sign, _, new_line, _ in hunk.numbered():
+                if sign == "+":
+                    found.add(new_line)
+                elif sign == "-":
+                    found.update((new_line - 1, new_line))
+        return found
 
 
 class Diff(NamedTuple):

@@ -36,9 +36,9 @@ def collect(
 ) -> list[Fact]:
     """Return the facts of a change, the gravest first."""
     changed = {
-        file.path: file.changed_lines()[1] for file in diff.files if file.status != "deleted"
+        file.path: file.touched_lines() for file in diff.files if file.status != "deleted"
     }
-    facts = _dangling(diff, head, base, index, changed)
+    facts = _dangling(diff, head, base, index)
     facts += _signatures(diff, head, base, index, texts, changed)
     facts += _untested(diff, head, index, rules, changed)
     return facts[:MOST_FACTS]
@@ -49,7 +49,6 @@ def _dangling(
     head: Mapping[str, Row],
     base: Mapping[str, Row],
     index: Index,
-    changed: Mapping[str, set[int]],
 ) -> list[Fact]:
     """Names that base defines in a changed file, head defines nowhere, and head uses."""
     facts = []

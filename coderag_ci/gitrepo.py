@@ -266,6 +266,15 @@ class GitRepo:
                 entries.append(Entry(decode_path(path), int(mode, 8), blob.decode()))
         return entries
 
+    def file_at(self, commit: str, path: str) -> bytes | None:
+        """Return a regular file's content at a commit; None where there is none."""
+        out = self._run("ls-tree", "-z", "--full-tree", commit, "--", path, literal=True)
+        meta = out.partition(b"\t")[0].split(b" ")
+        if len(meta) != 3 or int(meta[0], 8) & 0o170000 != 0o100000:
+            return None
+        ((_, _, data),) = self.blobs([meta[2].decode()], 1 << 20)
+        return data
+
     def index(self) -> tuple[list[Entry], list[str]]:
         """List the staged entries, and the paths left out because they are in conflict."""
         entries, conflicts = [], set()

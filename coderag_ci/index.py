@@ -17,7 +17,7 @@ import numpy as np
 from coderag_ci import snapshot, workers
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.parse.languages import BY_NAME, REFERENCE_KINDS, language_of, maker
-from coderag_ci.parse.row import CHUNK_KINDS, Row, decode_row, encode_row
+from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, Row, decode_row, encode_row
 from coderag_ci.pathrules import GENERATED, TEST, VENDORED, PathRules, Skipped
 from coderag_ci.segment import Array, Postings, Segment, SourceFile, build
 from coderag_ci.store import RowKey, Store
@@ -249,22 +249,25 @@ def open_index(
     lacking = [file for file in files if file not in have]
     rows = _rows(store, lacking, fresh)
     alive = _alive(base, wanted) if base else np.zeros(0, bool)
-    delta = build(rows)
     dead = len(alive) - int(alive.sum())
-    change = len(delta.table) + dead
-    left_out = Counter(row.skipped for _, row in rows if row.skipped)
-    limit = max(_REBUILD_DOCS, int(_REBUILD_SHARE * len(alive)))
-    if base is None or change > limit:
-        rows = _rows(store, files, fresh)
-        segment = build(rows)
+    new = sum(len(row.chunks) for _, row in rows) // (4 * CHUNK_FIELDS)
+    if base is None or new + dead > max(_REBUILD_DOCS, int(_REBUILD_SHARE * len(alive))):
+        segment = build(rows if base is None else _rows(store, files, fresh))
         with contextlib.suppress(OSError):
             snapshot.save(segment, directory / f"{identity}-{view.digest}.snap")
-        whole = np.ones(len(segment.table), bool)
-        return Opened(Index([(segment, whole)]), dict(left_out), "built")
-    segments = [(base, alive)]
-    if len(delta.table):
-        segments.append((delta, np.ones(len(delta.table), bool)))
-    return Opened(Index(segments), dict(left_out), f"{name} + {len(delta.table)} − {dead}")
+        segments = [(segment, np.ones(len(segment.table), bool))]
+        name = "built"
+    else:
+        delta = build(rows)
+        segments = [(base, alive), (delta, np.ones(len(delta.table), bool))]
+        name = f"{name} + {new} − {dead}"
+    left_out = Counter(
+        reason
+        for segment, _ in segments
+        for file, reason in zip(segment.files, segment.skipped, strict=True)
+        if reason and file in wanted
+    )
+    return Opened(Index(segments), dict(left_out), name)
 
 
 def _format(rules: PathRules) -> str:

@@ -30,6 +30,7 @@ class ChangeInfo(msgspec.Struct, frozen=True):
     files: int
     added: int
     deleted: int
+    paths: tuple[str, ...] = ()
 
 
 class DiffFile(msgspec.Struct, frozen=True):

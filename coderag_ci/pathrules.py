@@ -33,6 +33,9 @@ _LOCK = re.compile(
     r"|uv\.lock|pdm\.lock|Pipfile\.lock|Cargo\.lock|Gemfile\.lock|composer\.lock|go\.sum"
     r"|bun\.lockb?|packages\.lock\.json|flake\.lock)$"
 )
+_LOG = re.compile(
+    r"(?:^|/)(?:CHANGES|CHANGELOG|HISTORY|NEWS|RELEASES?|RELEASE[_-]?NOTES)(?:\.\w+)?$", re.IGNORECASE
+)
 _BINARY = re.compile(
     r"\.(?:png|jpe?g|gif|ico|bmp|webp|tiff?|pdf|zip|gz|bz2|xz|zst|7z|tar|jar|war|class|so|dylib"
     r"|dll|exe|o|a|lib|pyc|pyd|whl|woff2?|ttf|otf|eot|mp[34]|wav|ogg|flac|mov|avi|webm|bin|dat"
@@ -77,6 +80,8 @@ class PathRules:
             return "binary by name"
         if _LOCK.search(path):
             return "lock file"
+        if _LOG.search(path):
+            return "changelog"
         if _DATA.search(path):
             return "data file"
         if self._languages and language not in self._languages:

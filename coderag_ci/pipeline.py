@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coderag_ci import __version__, change, diff, pack
+from coderag_ci import __version__, diff, pack
 from coderag_ci.change import Change
 from coderag_ci.config import Config
 from coderag_ci.deadline import Deadline
 from coderag_ci.diff import Diff
 from coderag_ci.gitrepo import GitRepo
+from coderag_ci.links import web_address
 from coderag_ci.pathrules import PathRules, Skipped
 from coderag_ci.progress import Progress
 from coderag_ci.trace import Recorder
 
 _MOST_SKIPPED = 50
+_MOST_DROPPED = 50
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,6 @@ def _head_view(job: Job, rules: PathRules) -> Any:
 
 
 def _seal(job: Job, found: Diff, result: Found, recorder: Recorder) -> pack.Pack:
-    from coderag_ci.assemble import MOST_DROPPED
-
     made = job.change
     config = job.config
     skipped = [*found.skipped, *result.skipped]
@@ -107,12 +107,13 @@ def _seal(job: Job, found: Diff, result: Found, recorder: Recorder) -> pack.Pack
                 len(found.files),
                 sum(file.added for file in found.files),
                 sum(file.deleted for file in found.files),
+                made.paths,
             ),
             diff=result.diff,
             facts=tuple(result.facts),
             evidence=tuple(result.evidence),
-            dropped=tuple(result.dropped[:MOST_DROPPED]),
-            dropped_more=max(0, len(result.dropped) - MOST_DROPPED),
+            dropped=tuple(result.dropped[:_MOST_DROPPED]),
+            dropped_more=max(0, len(result.dropped) - _MOST_DROPPED),
             skipped=tuple(skipped),
             degradations=tuple(result.degradations),
             budget=pack.Budget(
@@ -132,7 +133,7 @@ def _seal(job: Job, found: Diff, result: Found, recorder: Recorder) -> pack.Pack
                 tuple(result.notes),
                 tuple(dict(query) for query in result.queries),
             ),
-            remote=job.repo.remote_url(),
+            remote=web_address(job.repo.remote_url()),
         )
     )
 
@@ -151,8 +152,25 @@ def settings(config: Config) -> dict[str, str]:
     }
 
 
-def resolve_change(
-    repo: GitRepo, wanted: change.Wanted, environment: Callable[[], Any]
-) -> Change:
-    """Decide what to compare, with what CI says."""
-    return change.resolve(repo, wanted, environment())
+def first_difference(one: pack.Pack, other: pack.Pack) -> str:
+    """Name the first stage whose result differs between two packs of the same change."""
+
+    def found(made: pack.Pack) -> list[object]:
+        return [(e.path, e.ranges, {c.name: c.rank for c in e.channels}) for e in made.evidence]
+
+    def scores(made: pack.Pack, name: str) -> list[object]:
+        return [(e.path, e.start, e.scores.get(name)) for e in made.evidence]
+
+    stages = (
+        ("change", one.change, other.change),
+        ("settings", one.settings, other.settings),
+        ("diff", [f.path for f in one.diff], [f.path for f in other.diff]),
+        ("index", (one.index, one.skipped), (other.index, other.skipped)),
+        ("queries", one.trace.queries, other.trace.queries),
+        ("facts", one.facts, other.facts),
+        ("recall", found(one), found(other)),
+        ("fuse", scores(one, "fused"), scores(other, "fused")),
+        ("rerank", scores(one, "rerank"), scores(other, "rerank")),
+        ("degradations", one.degradations, other.degradations),
+    )
+    return next((name for name, left, right in stages if left != right), "assemble")

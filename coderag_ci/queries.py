@@ -10,6 +10,7 @@ import numpy as np
 
 from coderag_ci.diff import Diff, FileDiff, Hunk
 from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, NAME_FIELDS, Row
+from coderag_ci.pathrules import GENERATED, VENDORED, PathRules, is_lock
 
 MOST_QUERIES = 48
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -85,15 +86,16 @@ class _Units:
 
 
 def build(
-    diff: Diff, head: Mapping[str, Row], base: Mapping[str, Row], title: str
+    diff: Diff, head: Mapping[str, Row], base: Mapping[str, Row], rules: PathRules, title: str
 ) -> tuple[list[Query], int]:
     """Return the queries, the most changed unit first, and how many were left out.
 
-    ``head`` and ``base`` give each side's row by path (of that side).
+    ``head`` and ``base`` give each side's row by path (of that side). Lock files and what is
+    generated or vendored ask nothing.
     """
     found: dict[tuple[str, str], Query] = {}
     for file in diff.files:
-        if file.kind != "text":
+        if file.kind != "text" or is_lock(file.path) or rules.flags(file.path) & (GENERATED | VENDORED):
             continue
         new, old = _Units(head.get(file.path)), _Units(base.get(file.old_path))
         for hunk in file.hunks:

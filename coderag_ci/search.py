@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from coderag_ci import assemble, facts, queries, store, tokens, view
 from coderag_ci import index as indexing
 from coderag_ci.bm25 import PostingsBM25
@@ -12,11 +14,13 @@ from coderag_ci.config import CHANNEL_NAMES, Config
 from coderag_ci.dense import CANDIDATES, Dense, passage
 from coderag_ci.diff import Diff
 from coderag_ci.fuse import fuse
+from coderag_ci.gitrepo import GitRepo
 from coderag_ci.models import CrossEncoder, Embedder, ModelUnavailable
 from coderag_ci.pack import Channel, IndexInfo
 from coderag_ci.parse.row import Row
 from coderag_ci.pathrules import PathRules
 from coderag_ci.pipeline import Found, Job
+from coderag_ci.progress import Progress
 from coderag_ci.queries import Query
 from coderag_ci.rerank import Heuristic, blend
 from coderag_ci.segment import Array
@@ -64,7 +68,9 @@ def _search(
     head_rows = indexing.rows_of(kept, [(f.path, f.new_blob) for f in diff.files], rows)
     base_rows = indexing.rows_of(kept, [(f.old_path, f.old_blob) for f in diff.files], rows)
     with recorder.stage("queries") as counts:
-        asked, left_out = queries.build(diff, head_rows, base_rows, job.change.title)
+        asked, left_out = queries.build(
+            diff, head_rows, base_rows, rules, job.change.title
+        )
         counts["queries"] = len(asked)
         if left_out:
             degradations.append(f"{left_out} smaller changed units were not searched for")
@@ -137,13 +143,11 @@ def _evidence_docs(index: indexing.Index, diff: Diff) -> tuple[list[int], Array]
     allowed = index.alive & ~index.hidden()
     own: list[int] = []
     for file in sorted(diff.files, key=lambda f: (-f.added - f.deleted, f.path)):
-        if file.status == "deleted" or file.kind != "text":
-            continue
-        spans = [(h.new_start, h.new_start + max(h.new_count, 1) - 1) for h in file.hunks]
-        for number in index.docs_of(file.path):
+        lines = file.touched_lines()
+        for number in index.docs_of(file.path) if lines else ():
             doc = index.doc(number)
-            if any(start <= doc.end and doc.start <= end for start, end in spans):
-                if allowed[number] and file.status != "added":
+            if any(line in lines for line in range(doc.start, doc.end + 1)):
+                if allowed[number] and doc.symbol and file.status != "added":
                     own.append(number)
                 allowed[number] = False
     return own, allowed
@@ -194,6 +198,29 @@ def _add_dense(
             dense.fill(candidates, advance)
     for query, per in zip(asked, ranked, strict=True):
         per["dense"] = dense.rank(query, candidates)
+
+
+def embed_all(
+    repo: GitRepo,
+    head: View,
+    index: indexing.Index,
+    kept: store.Store,
+    config: Config,
+    progress: Progress,
+) -> int:
+    """Give every chunk that may be evidence its vector; returns how many were made.
+
+    Raises ModelUnavailable.
+    """
+    allowed = index.alive & ~index.hidden()
+    prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
+    embedder = Embedder(config.embedding_model)
+    prefixes = (config.query_prefix, config.passage_prefix)
+    dense = Dense(prepared, kept, Texts(repo, head), embedder, prefixes)
+    docs = np.flatnonzero(allowed).tolist()
+    with progress.task("embedding", worth=True) as advance:
+        dense.fill(docs, advance)
+    return dense.embedded
 
 
 def _rerank(
@@ -264,26 +291,27 @@ def _hit(
     ranked: Sequence[dict[str, Ranked]],
     prepared: Search,
 ) -> assemble.Hit:
-    """Describe a hit: its scores, and its best rank in each channel with the reason."""
-    best: dict[str, tuple[int, Query]] = {}
-    for query, per in zip(asked, ranked, strict=True):
-        for name, found in per.items():
-            if number in (ranks := found.ranks):
-                rank = ranks[number]
-                if name not in best or rank < best[name][0]:
+    """Describe a hit; its best rank in each channel, with the reason, when it is shown."""
+
+    def explain() -> tuple[Channel, ...]:
+        best: dict[str, tuple[int, Query]] = {}
+        for query, per in zip(asked, ranked, strict=True):
+            for name, found in per.items():
+                rank = found.ranks.get(number)
+                if rank is not None and (name not in best or rank < best[name][0]):
                     best[name] = (rank, query)
-    channels = [
-        Channel(name, rank, reason(prepared, name, query, number))
-        for name, (rank, query) in best.items()
-    ]
-    channels.sort(key=lambda channel: (channel.rank, channel.name))
+        return tuple(
+            Channel(name, rank, reason(prepared, name, query, number))
+            for name, (rank, query) in best.items()
+        )
+
     rounded = {name: round(score, 9) for name, score in scores.items()}
-    return assemble.Hit(prepared.index.doc(number), rounded, tuple(channels))
+    return assemble.Hit(prepared.index.doc(number), rounded, explain)
 
 
 def _own_hit(index: indexing.Index, number: int, rank: int) -> assemble.Hit:
     channel = Channel("enclosing", rank, "rest of a changed unit")
-    return assemble.Hit(index.doc(number), {}, (channel,))
+    return assemble.Hit(index.doc(number), {}, lambda: (channel,))
 
 
 def _assemble(

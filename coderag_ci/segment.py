@@ -6,7 +6,7 @@ for what the snapshot does not have, a second segment in memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -57,10 +57,12 @@ class Segment:
 
     ``table`` (n_docs, 8) uint32 as in ``Row.chunks``, with the last column indexing
     ``symbols``; ``file_of`` (n_docs,) uint32; ``lengths`` (n_docs,) uint32 terms a doc,
-    those of its path included; ``flags`` (n_docs,) uint8.
+    those of its path included; ``flags`` (n_docs,) uint8. ``skipped`` says for each file
+    why it has no docs, empty where it has.
     """
 
     files: tuple[SourceFile, ...]
+    skipped: tuple[str, ...]
     symbols: tuple[str, ...]
     table: Array
     file_of: Array
@@ -73,118 +75,120 @@ class Segment:
 
 def build(files: Sequence[tuple[SourceFile, Row]]) -> Segment:
     """Make a segment of parsed files; files without chunks are kept, without docs."""
-    parts = _Parts()
-    symbols: dict[str, int] = {}
-    n_docs = 0
-    flags: list[int] = []
-    for number, (file, row) in enumerate(files):
-        chunks = np.frombuffer(row.chunks, "<u4").reshape(-1, CHUNK_FIELDS)
-        n = len(chunks)
-        flags.append(file.flags | (GENERATED if row.generated else 0))
-        if n:
-            table = chunks.copy()
-            local = [symbols.setdefault(row.names[i], len(symbols)) for i in chunks[:, 7]]
-            table[:, 7] = local
-            parts.add("table", table)
-            parts.add("file_of", np.full(n, number, np.uint32))
-            _add_terms(parts, file, row, n_docs, n)
-            keys = np.frombuffer(row.name_keys, "<u8")
-            for kind, data in (("def", row.definitions), ("ref", row.references)):
-                _add_names(parts, kind, keys, data, chunks, n_docs)
-            n_docs += n
-    file_of = parts.join("file_of", np.uint32)
-    terms = _postings(
-        parts.join("term", np.uint64),
-        parts.join("term_at", np.int64),
-        parts.join("term_doc", np.int64),
-        parts.join("term_count", np.int64),
-        n_docs,
-    )
-    lengths = np.zeros(n_docs, np.int64)
-    np.add.at(lengths, terms.docs, terms.values)
+    rows = [row for _, row in files]
+    table = _concatenated((row.chunks for row in rows), "<u4").reshape(-1, CHUNK_FIELDS).copy()
+    n_docs = len(table)
+    per_file = np.array([len(row.chunks) // (4 * CHUNK_FIELDS) for row in rows], np.int64)
+    file_of = np.repeat(np.arange(len(rows)), per_file)
+    symbols, table[:, 7] = _symbols(rows, table[:, 7], file_of)
+    terms = _postings(*_own_terms(rows), *_path_terms([file.path for file, _ in files], file_of), n_docs)
+    flags = np.array([file.flags | GENERATED * row.generated for file, row in files], np.uint8)
+    starts = file_of << 32 | table[:, 0]
     return Segment(
         tuple(file for file, _ in files),
-        tuple(symbols),
-        parts.join("table", np.uint32).reshape(-1, CHUNK_FIELDS),
-        file_of,
-        lengths.astype(np.uint32),
-        np.array(flags, np.uint8)[file_of] if n_docs else np.zeros(0, np.uint8),
+        tuple(row.skipped for row in rows),
+        symbols,
+        table,
+        file_of.astype(np.uint32),
+        np.bincount(terms.docs, terms.values, n_docs).astype(np.uint32),
+        flags[file_of] if n_docs else np.zeros(0, np.uint8),
         terms,
-        _names(parts, "def"),
-        _names(parts, "ref"),
+        _names(rows, [row.definitions for row in rows], starts, table),
+        _names(rows, [row.references for row in rows], starts, table),
     )
 
 
-class _Parts:
-    """Arrays collected a file at a time."""
-
-    def __init__(self) -> None:
-        self._lists: dict[str, list[Array]] = {}
-        self.n_terms = 0
-
-    def add(self, name: str, values: Array) -> None:
-        self._lists.setdefault(name, []).append(values)
-
-    def join(self, name: str, dtype: npt.DTypeLike) -> Array:
-        found = self._lists.pop(name, None)
-        return np.concatenate(found).astype(dtype, copy=False) if found else np.zeros(0, dtype)
+def _concatenated(parts: Iterable[bytes], dtype: str) -> Array:
+    return np.frombuffer(b"".join(parts), dtype)
 
 
-def _add_terms(parts: _Parts, file: SourceFile, row: Row, first_doc: int, n: int) -> None:
-    """Add a file's term counts, and the terms of its path to each of its chunks."""
-    terms = np.frombuffer(row.terms, "<u8")
-    offsets = np.frombuffer(row.post_chunks, "<u4").astype(np.int64)
-    parts.add("term", terms)
-    parts.add("term_at", np.frombuffer(row.post_terms, "<u4").astype(np.int64) + parts.n_terms)
-    parts.add("term_doc", np.repeat(np.arange(first_doc, first_doc + n), np.diff(offsets)))
-    parts.add("term_count", np.frombuffer(row.post_counts, "<u2"))
-    parts.n_terms += len(terms)
-    of_path = text_terms(file.path)
-    parts.add("term", np.array(of_path, np.uint64))
-    here = np.arange(parts.n_terms, parts.n_terms + len(of_path))
-    parts.add("term_at", np.tile(here, n))
-    parts.add("term_doc", np.repeat(np.arange(first_doc, first_doc + n), len(of_path)))
-    parts.add("term_count", np.ones(n * len(of_path), np.uint16))
-    parts.n_terms += len(of_path)
+def _lengths(parts: Iterable[bytes], size: int) -> Array:
+    return np.array([len(part) // size for part in parts], np.int64)
 
 
-def _add_names(
-    parts: _Parts, kind: str, keys: Array, data: bytes, chunks: Array, first_doc: int
-) -> None:
-    """Add a file's definitions or references, each with the chunk that its line is in."""
-    table = np.frombuffer(data, "<u4").reshape(-1, NAME_FIELDS)
-    if not len(table):
-        return
-    doc = np.searchsorted(chunks[:, 0], table[:, 2], side="right").astype(np.int64) - 1
-    inside = (doc >= 0) & (table[:, 2] <= chunks[np.maximum(doc, 0), 1])
-    table, doc = table[inside], doc[inside]
-    parts.add(kind + "_key", keys[table[:, 0]])
-    parts.add(kind + "_doc", doc + first_doc)
-    parts.add(kind + "_value", table[:, 2] << np.uint32(4) | table[:, 1] % np.uint32(16))
+def _starts(lengths: Array) -> Array:
+    return np.cumsum(lengths) - lengths
 
 
-def _postings(terms: Array, at: Array, docs: Array, counts: Array, n_docs: int) -> Postings:
+def _symbols(rows: Sequence[Row], local: Array, file_of: Array) -> tuple[tuple[str, ...], Array]:
+    """Number the symbols of all files as one list; returns it and each doc's number."""
+    names = [name for row in rows for name in row.names]
+    offsets = _starts(np.array([len(row.names) for row in rows], np.int64))
+    used, number = np.unique(local + offsets[file_of], return_inverse=True)
+    return tuple(names[i] for i in used.tolist()), number.reshape(-1)
+
+
+def _own_terms(rows: Sequence[Row]) -> tuple[Array, Array, Array, Array]:
+    """Return (distinct terms a file, and for each posting its term's index, doc and count)."""
+    terms = _concatenated((row.terms for row in rows), "<u8")
+    at = _concatenated((row.post_terms for row in rows), "<u4").astype(np.int64)
+    postings = _lengths((row.post_terms for row in rows), 4)
+    at += np.repeat(_starts(_lengths((row.terms for row in rows), 8)), postings)
+    ends = _concatenated((row.post_chunks for row in rows), "<u4").astype(np.int64)
+    # Each file has one offset more than chunks; the step from one file to the next is dropped.
+    per_doc = np.diff(ends)
+    borders = np.cumsum(_lengths((row.post_chunks for row in rows), 4))
+    inside = np.ones(len(per_doc), bool)
+    between = borders[:-1] - 1
+    inside[between[(between >= 0) & (between < len(per_doc))]] = False
+    per_doc = per_doc[inside]
+    docs = np.repeat(np.arange(len(per_doc)), per_doc)
+    return terms, at, docs, _concatenated((row.post_counts for row in rows), "<u2")
+
+
+def _path_terms(paths: Sequence[str], file_of: Array) -> tuple[Array, Array, Array]:
+    """Return (terms of the paths, and for each doc's share of them their index and doc)."""
+    found = [text_terms(path) for path in paths]
+    lengths = np.array([len(terms) for terms in found], np.int64)
+    per_doc = lengths[file_of] if len(file_of) else np.zeros(0, np.int64)
+    docs = np.repeat(np.arange(len(file_of)), per_doc)
+    first = _starts(lengths)[file_of] if len(file_of) else np.zeros(0, np.int64)
+    at = np.arange(len(docs)) + np.repeat(first - _starts(per_doc), per_doc)
+    return np.array([term for terms in found for term in terms], np.uint64), at, docs
+
+
+def _postings(
+    terms: Array, at: Array, docs: Array, counts: Array,
+    path_terms: Array, path_at: Array, path_docs: Array, n_docs: int,
+) -> Postings:  # fmt: skip
     """Group counted terms by term, adding up the counts of a term that a doc has twice."""
-    keys, number = np.unique(terms, return_inverse=True)
-    composite = number.reshape(-1)[at] * max(n_docs, 1) + docs
+    keys, number = np.unique(np.concatenate([terms, path_terms]), return_inverse=True)
+    number = number.reshape(-1)
+    docs = np.concatenate([docs, path_docs])
+    counts = np.concatenate([counts.astype(np.int64), np.ones(len(path_docs), np.int64)])
+    composite = number[np.concatenate([at, path_at + len(terms)])] * max(n_docs, 1) + docs
     order = np.argsort(composite, kind="stable")
     composite, counts = composite[order], counts[order]
     if not len(composite):
-        return Postings(keys[:0], np.zeros(1, np.int64), docs.astype(np.uint32), counts)
+        empty = np.zeros(0, np.uint32)
+        return Postings(keys[:0], np.zeros(1, np.int64), empty, empty.astype(np.uint16))
     first = np.flatnonzero(np.r_[True, composite[1:] != composite[:-1]])
     counts = np.minimum(np.add.reduceat(counts, first), 0xFFFF).astype(np.uint16)
-    composite = composite[first]
-    owner, docs = np.divmod(composite, max(n_docs, 1))
+    owner, docs = np.divmod(composite[first], max(n_docs, 1))
     offsets = np.searchsorted(owner, np.arange(len(keys) + 1))
     return Postings(keys, offsets.astype(np.int64), docs.astype(np.uint32), counts)
 
 
-def _names(parts: _Parts, kind: str) -> Postings:
-    """Group definitions or references by name, in order of doc and line."""
-    keys = parts.join(kind + "_key", np.uint64)
-    docs = parts.join(kind + "_doc", np.uint32)
-    values = parts.join(kind + "_value", np.uint32)
-    order = np.lexsort((values, docs, keys))
-    keys, docs, values = keys[order], docs[order], values[order]
-    unique, first = np.unique(keys, return_index=True)
-    return Postings(unique, np.append(first, len(keys)).astype(np.int64), docs, values)
+def _names(rows: Sequence[Row], parts: Sequence[bytes], starts: Array, docs: Array) -> Postings:
+    """Group definitions or references by name, in order of doc and line.
+
+    ``starts`` (n_docs,): file number << 32 | first line of each doc. A name on a line that
+    no doc has is left out.
+    """
+    table = _concatenated(parts, "<u4").reshape(-1, NAME_FIELDS).astype(np.int64)
+    file_of = np.repeat(np.arange(len(rows)), _lengths(parts, 4 * NAME_FIELDS))
+    names = _concatenated((row.name_keys for row in rows), "<u8")
+    offsets = _starts(_lengths((row.name_keys for row in rows), 8))
+    number, kind, line = table.T
+    doc = np.searchsorted(starts, file_of << 32 | line, side="right") - 1
+    inside = doc >= 0
+    inside[inside] = (starts[doc[inside]] >> 32 == file_of[inside]) & (
+        line[inside] <= docs[doc[inside], 1]
+    )
+    keys = names[(number + offsets[file_of])[inside]] if len(table) else names[:0]
+    values = (line << 4 | kind & 15)[inside].astype(np.uint32)
+    unique, owner = np.unique(keys, return_inverse=True)
+    owner, doc = owner.reshape(-1), doc[inside].astype(np.uint32)
+    order = np.lexsort((values, doc, owner))
+    bounds = np.searchsorted(owner[order], np.arange(len(unique) + 1))
+    return Postings(unique, bounds.astype(np.int64), doc[order], values[order])

@@ -15,7 +15,7 @@ import numpy as np
 
 from coderag_ci.segment import Postings, Segment, SourceFile
 
-_MAGIC = b"coderag-snapshot-2\n"
+_MAGIC = b"coderag-snapshot-1\n"
 _KEPT = 3
 _ARRAYS = ("table", "file_of", "lengths", "flags")
 _POSTINGS = ("terms", "definitions", "references")
@@ -23,6 +23,7 @@ _POSTINGS = ("terms", "definitions", "references")
 
 class _Header(msgspec.Struct, array_like=True, frozen=True):
     files: tuple[tuple[bytes, str, str, int], ...]
+    skipped: tuple[str, ...]
     symbols: tuple[str, ...]
     arrays: dict[str, tuple[str, tuple[int, ...], int]]  # dtype, shape, offset
     size: int
@@ -52,7 +53,7 @@ def save(segment: Segment, path: Path) -> None:
         for f in segment.files
     )
     header = msgspec.msgpack.encode(
-        _Header(files, segment.symbols, described, offset, checksum)
+        _Header(files, segment.skipped, segment.symbols, described, offset, checksum)
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".snapshot-")
@@ -99,6 +100,7 @@ def load(path: Path) -> Segment:
             SourceFile(path.decode("utf-8", "surrogateescape"), *rest)
             for path, *rest in header.files
         ),
+        header.skipped,
         header.symbols,
         *(arrays[name] for name in _ARRAYS),
         *(

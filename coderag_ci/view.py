@@ -16,7 +16,7 @@ from coderag_ci.gitrepo import (
     encode_path,
 )
 from coderag_ci.parse.languages import language_of
-from coderag_ci.parse.parser import MAX_BYTES
+from coderag_ci.parse.content import MAX_BYTES
 from coderag_ci.pathrules import PathRules, Skipped
 
 

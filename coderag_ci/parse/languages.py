@@ -19,7 +19,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
-import importlib.metadata
 import importlib.resources
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -174,9 +173,11 @@ def maker(name: str) -> str:
     Rows made by another maker are never read, so a changed query, grammar or
     chunker can not leave a stale row behind.
     """
+    import importlib.metadata
+
     digest = hashlib.blake2b(digest_size=8)
     package = importlib.resources.files(__package__)
-    for module in ("languages.py", "units.py", "windows.py", "terms.py", "parser.py", "row.py"):
+    for module in ("content.py", "languages.py", "units.py", "windows.py", "terms.py", "parser.py", "row.py"):
         digest.update((package / module).read_bytes())
     language = BY_NAME[name]
     if language.module:

@@ -34,6 +34,7 @@ def words(text: str) -> list[str]:
     return _WORD.findall(unicodedata.normalize("NFKC", text))
 
 
+@functools.lru_cache(maxsize=1 << 17)
 def parts(word: str) -> tuple[str, ...]:
     """Split one raw word into its terms, the whole first, without repetition."""
     if _IS_UNSPACED.match(word):

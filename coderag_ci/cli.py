@@ -1,0 +1,103 @@
+"""The command line: one group, one file a subcommand, one place that turns errors into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from coderag_ci import __version__
+from coderag_ci.commands.config import config
+from coderag_ci.commands.context import context
+from coderag_ci.commands.doctor import doctor
+from coderag_ci.commands.index import index
+from coderag_ci.commands.verify import verify
+from coderag_ci.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CoderagError
+
+_EPILOG = """\b
+Exit codes:
+  0   a pack, also a degraded one and one without changes
+  2   flags, environment or config that make no sense
+  3   something to mend: not a repository, unknown ref, no merge base
+  4   degraded, under --strict
+  5   verify: the pack made again differs
+  70  a bug, with a report to paste into an issue
+  130 interrupted
+"""
+
+
+@click.group(
+    epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(__version__, prog_name="coderag-ci")
+def cli() -> None:
+    """Turn a git diff into an evidence pack for whoever reviews the change."""
+
+
+for command in (context, index, config, doctor, verify):
+    cli.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with a documented code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        code = cli.main(arguments, prog_name="coderag-ci", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else EXIT_OK
+    except click.exceptions.Abort:
+        return _interrupted()
+    except click.ClickException as error:
+        error.show()
+        return EXIT_USAGE
+    except CoderagError as error:
+        _complain(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return _interrupted()
+    except BrokenPipeError:  # the reader left; what it read was right
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return EXIT_OK
+    except Exception as error:
+        _report(error, arguments)
+        return EXIT_BUG
+
+
+def _complain(error: CoderagError) -> None:
+    print(f"coderag-ci: error: {_plain(error.message)}", file=sys.stderr)
+    if error.hint:
+        print(f"coderag-ci: hint: {_plain(error.hint)}", file=sys.stderr)
+
+
+def _interrupted() -> int:
+    print("coderag-ci: interrupted", file=sys.stderr)
+    return EXIT_INTERRUPTED
+
+
+def _plain(text: str) -> str:
+    """Keep one line, and no surrogates or control characters that a terminal would act on."""
+    safe = text.encode("utf-8", "backslashreplace").decode()
+    return "".join(c if c.isprintable() else " " for c in safe)
+
+
+def _report(error: Exception, arguments: list[str]) -> None:
+    import platform
+    import traceback
+
+    trace = "".join(traceback.format_exception(error)).rstrip()
+    print(
+        "coderag-ci: this is a bug; please paste what follows into an issue\n"
+        f"coderag-ci {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
+        f"arguments: {' '.join(map(_plain, arguments))}\n{_safe(trace)}",
+        file=sys.stderr,
+    )
+
+
+def _safe(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

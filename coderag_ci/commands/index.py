@@ -1,0 +1,112 @@
+"""``coderag-ci index``: warm the store, say what is in it, drop what is not used."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import click
+
+from coderag_ci.commands import options
+from coderag_ci.errors import EXIT_DEGRADED, EXIT_OK, UsageError
+
+
+@click.command()
+@options.repository
+@options.models
+@click.option("--ref", metavar="REF", help="The commit to index. [default: HEAD]")
+@click.option("--stats", is_flag=True, help="Say what the store holds, and index nothing.")
+@click.option("--prune", is_flag=True, help="Drop what no recent view uses, and index nothing.")
+def index(
+    repo: str | None,
+    config_file: str | None,
+    index_dir: str | None,
+    quiet: bool,
+    embedding_model: str | None,
+    rerank_model: str | None,
+    ref: str | None,
+    stats: bool,
+    prune: bool,
+) -> int:
+    """Bring the index up to date with a commit, so that ``context`` finds it warm.
+
+    Only blobs that it has never seen are read. Where an embedding model is configured,
+    every chunk gets its vector.
+    """
+    from coderag_ci import ci, store
+    from coderag_ci.gitrepo import GitRepo
+
+    if (stats or prune) and ref:
+        raise UsageError("--ref goes with neither --stats nor --prune", "leave it out")
+    git = GitRepo(repo)
+    kept = store.Store(options.index_directory(git, index_dir))
+    try:
+        if stats:
+            _print_stats(kept)
+            return EXIT_OK
+        if prune:
+            _prune(git, kept)
+            return EXIT_OK
+        commit = git.resolve(ref or "HEAD")
+        surroundings = ci.detect(os.environ)
+        flags = {"embedding-model": embedding_model, "rerank-model": rerank_model}
+        settings = options.read_config(git, config_file, flags, surroundings, commit)
+        return _warm(git, kept, commit, settings.config, quiet)
+    finally:
+        kept.close()
+
+
+def _warm(git, kept, commit, config, quiet) -> int:  # type: ignore[no-untyped-def]
+    from coderag_ci import index as indexing
+    from coderag_ci import view
+    from coderag_ci.models import ModelUnavailable
+    from coderag_ci.pathrules import PathRules
+    from coderag_ci.progress import Progress
+    from coderag_ci.search import embed_all
+
+    start = time.perf_counter()
+    rules = PathRules(config)
+    progress = Progress(quiet)
+    seen = view.commit_view(git, commit, rules)
+    with progress.task("indexing", worth=True) as advance:
+        update, fresh = indexing.update(git, seen, kept, advance)
+    opened = indexing.open_index(seen, kept, rules, fresh)
+    kept.touch_view(seen.digest, [indexing.row_key(e.path, e.blob) for e in seen.entries])
+    code = EXIT_OK
+    vectors = ""
+    if config.embedding_model != "none":
+        try:
+            made = embed_all(git, seen, opened.index, kept, config, progress)
+            vectors = f", {made} vectors made"
+        except ModelUnavailable as error:
+            progress.say(f"no vectors: {error}")
+            code = EXIT_DEGRADED
+    for skip in update.skipped:
+        progress.say(f"skipped {skip.path}: {skip.reason}")
+    for note in kept.notes:
+        progress.say(note)
+    click.echo(
+        f"{commit[:12]}: {update.indexed} blobs indexed, {update.reused} reused, "
+        f"{opened.index.size} chunks{vectors}, {time.perf_counter() - start:.1f} s"
+    )
+    return code
+
+
+def _print_stats(kept) -> None:  # type: ignore[no-untyped-def]
+    counts = kept.counts()
+    click.echo(f"store      {kept.path}")
+    click.echo(f"blobs      {counts['rows']}")
+    click.echo(f"vectors    {counts['vectors']}")
+    click.echo(f"views      {counts['views']}")
+    click.echo(f"size       {counts['bytes'] / 1e6:.1f} MB")
+    snapshots = list((kept.directory / "snapshots").glob("*.snap"))
+    size = sum(file.stat().st_size for file in snapshots)
+    click.echo(f"snapshots  {len(snapshots)}, {size / 1e6:.1f} MB")
+
+
+def _prune(git, kept) -> None:  # type: ignore[no-untyped-def]
+    from coderag_ci.parse.languages import BY_NAME, maker
+
+    makers = {maker(name) for name in BY_NAME}
+    dropped, freed = kept.prune(makers, len(bytes.fromhex(git.hash(b""))))
+    click.echo(f"dropped {dropped} blobs, {freed / 1e6:.1f} MB")

@@ -1,0 +1,62 @@
+"""``coderag-ci verify``: make a pack again and say whether it is the same."""
+
+from __future__ import annotations
+
+import click
+
+from coderag_ci.commands import options
+from coderag_ci.errors import EXIT_DIFFERS, EXIT_OK, SetupError
+
+
+@click.command()
+@click.argument("file", metavar="PACK.json")
+@options.repository
+def verify(
+    file: str, repo: str | None, config_file: str | None, index_dir: str | None, quiet: bool
+) -> int:
+    """Make the pack in PACK.json again; if it differs, say which stage differs first.
+
+    Settings are those of the pack: the environment and config files do not count.
+    """
+    from pathlib import Path
+
+    import msgspec
+
+    from coderag_ci import __version__, change, ci, pipeline
+    from coderag_ci.config import resolve
+    from coderag_ci.deadline import Deadline
+    from coderag_ci.gitrepo import GitRepo
+    from coderag_ci.progress import Progress
+    from coderag_ci.render import as_json
+
+    try:
+        given = as_json.read(Path(file).read_bytes(), file)
+    except OSError as error:
+        raise SetupError(f"{file}: {error.strerror}", "name a file that exists") from error
+    git = GitRepo(repo)
+    kind = given.change.kind
+    wanted = change.Wanted(
+        given.change.base,
+        given.change.head if kind == "commits" else "",
+        kind == "staged",
+        kind == "worktree",
+        given.change.paths,
+    )
+    made = change.resolve(git, wanted, ci.CI(False, "", given.change.title))
+    try:
+        flags = {key: msgspec.json.decode(text) for key, text in given.settings.items()}
+        config = resolve(None, "pack", {}, flags).config
+    except msgspec.MsgspecError as error:
+        raise SetupError(f"{file}: settings: {error}", "make the pack again") from error
+    directory = options.index_directory(git, index_dir)
+    again = pipeline.make_pack(
+        pipeline.Job(git, made, config, directory, Deadline(0), Progress(quiet))
+    )
+    if again.digest == given.digest:
+        click.echo(f"same: {again.digest}")
+        return EXIT_OK
+    if given.tool.version != __version__:
+        click.echo(f"made by {given.tool.version}, this is {__version__}")
+    stage = pipeline.first_difference(given, again)
+    click.echo(f"differs: first in {stage}: {given.digest} was made, now {again.digest}")
+    return EXIT_DIFFERS

@@ -1,0 +1,37 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+
+from coderag_ci.errors import SetupError
+
+
+def write_whole(path: str, data: bytes) -> None:
+    """Write beside the place, then rename; what is no regular file is written to directly.
+
+    Raises SetupError, with what the system said.
+    """
+    try:
+        if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
+            with open(path, "wb") as device:
+                device.write(data)
+            return
+        target = os.path.realpath(path)
+        descriptor, beside = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".coderag-")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(beside, 0o666 & ~mask)
+            os.replace(beside, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(beside)
+            raise
+    except OSError as error:
+        raise SetupError(f"can not write {path}: {error.strerror}", "name another with --output") from error

@@ -1,0 +1,185 @@
+"""The pack for people: facts, diff, evidence that folds, and what was left out."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+from coderag_ci.links import permalink
+from coderag_ci.pack import Channel, DiffFile, Evidence, Fact, Pack
+from coderag_ci.parse.languages import BY_NAME
+from coderag_ci.render.text import change_line, counted, hunk_header, one_line
+
+_FENCE_LANGUAGES = frozenset(BY_NAME) - {"text"}
+_MOST_REASONS = 3
+
+
+def render(pack: Pack) -> str:
+    """Return the pack as GitHub-flavoured Markdown."""
+    return "\n".join(_lines(pack)) + "\n"
+
+
+def _lines(pack: Pack) -> Iterator[str]:
+    yield "# Evidence pack"
+    yield ""
+    yield from _header(pack)
+    if not pack.diff:
+        yield ""
+        yield "No changes."
+        return
+    if pack.facts:
+        yield from ("", "## Facts", "")
+        for fact in pack.facts:
+            yield from _fact(fact, pack)
+    yield from ("", "## Diff", "")
+    for file in pack.diff:
+        yield from _file(file)
+    yield from ("## Evidence", "")
+    if not pack.evidence:
+        yield "Nothing relevant found outside the change."
+        yield ""
+    path = ""
+    for piece in pack.evidence:
+        if piece.path != path:
+            path = piece.path
+            yield f"### {code(path)}"
+            yield ""
+        yield from _piece(piece, pack)
+    yield from _rest(pack)
+
+
+def _header(pack: Pack) -> Iterator[str]:
+    titles = [one_line(line) for line in pack.change.title.split("\n") if line.strip()]
+    if titles:
+        more = f" (and {counted(len(titles) - 1, 'more commit')})" if len(titles) > 1 else ""
+        yield f"**{escape(titles[0])}**{more}"
+        yield ""
+    yield change_line(pack, code)
+    budget = pack.budget
+    yield (
+        f"Searched {counted(pack.index.chunks, 'chunk')} of {counted(pack.index.files, 'file')}. "
+        f"Tokens: {budget.used_diff} diff + {budget.used_evidence} evidence of {budget.total}."
+    )
+    for line in pack.degradations:
+        yield ""
+        yield f"> **Evidence limited:** {escape(one_line(line))}"
+
+
+def _fact(fact: Fact, pack: Pack) -> Iterator[str]:
+    yield f"- **{fact.kind}**: {_with_code(fact.text)}"
+    for place in fact.places:
+        link = permalink(pack.remote, pack.change.head, place.path, place.line, place.line)
+        label = code(f"{place.path}:{place.line}")
+        shown = f"[{label}]({link})" if link else label
+        yield f"  - {shown}{' in ' + code(place.symbol) if place.symbol else ''}"
+    if fact.more:
+        yield f"  - and {fact.more} more"
+
+
+def _file(file: DiffFile) -> Iterator[str]:
+    renamed = f" (from {code(file.old_path)})" if file.old_path != file.path else ""
+    yield f"### {code(file.path)}{renamed}: {_what(file)}"
+    yield ""
+    if file.hunks:
+        body = [line for hunk in file.hunks for line in (hunk_header(hunk), *hunk.lines)]
+        yield from fenced(body, "diff")
+    if file.cut_lines:
+        yield f"*Cut: {counted(file.cut_lines, 'line')} of this file's change not shown.*"
+    if file.hunks or file.cut_lines:
+        yield ""
+
+
+def _what(file: DiffFile) -> str:
+    parts = [file.status]
+    if file.kind != "text":
+        parts.append({"lfs": "Git LFS", "mode": "mode only"}.get(file.kind, file.kind))
+    if file.old_mode != file.new_mode and file.status not in ("added", "deleted"):
+        parts.append(f"mode {file.old_mode} → {file.new_mode}")
+    if file.added or file.deleted:
+        parts.append(f"+{file.added} −{file.deleted}")
+    return ", ".join(parts)
+
+
+def _piece(piece: Evidence, pack: Pack) -> Iterator[str]:
+    name = f"<code>{escape_html(piece.symbol)}</code> " if piece.symbol else ""
+    flags = "".join(f" [{flag}]" for flag in piece.flags)
+    spans = ", ".join(f"{start}–{end}" if end > start else f"{start}" for start, end in piece.ranges)
+    yield f"<details open><summary>{name}{piece.kind}{flags}, lines {spans}</summary>"
+    yield ""
+    link = permalink(pack.remote, pack.change.head, piece.path, piece.start, piece.end)
+    where = f"[{piece.start}–{piece.end}]({link}) — " if link else ""
+    yield f"{where}{'; '.join(_reason(channel) for channel in piece.channels[:_MOST_REASONS])}"
+    yield ""
+    yield from fenced(piece.text.split("\n"), piece.language)
+    yield ""
+    yield "</details>"
+    yield ""
+
+
+def _reason(channel: Channel) -> str:
+    return f"{_with_code(channel.reason)} *({channel.name} #{channel.rank})*"
+
+
+def _rest(pack: Pack) -> Iterator[str]:
+    if pack.dropped or pack.dropped_more:
+        total = len(pack.dropped) + pack.dropped_more
+        yield f"<details><summary>Found but not shown: {total}</summary>"
+        yield ""
+        for piece in pack.dropped:
+            symbol = f" {code(piece.symbol)}" if piece.symbol else ""
+            yield f"- {code(f'{piece.path}:{piece.start}-{piece.end}')}{symbol}: {piece.reason}"
+        if pack.dropped_more:
+            yield f"- and {pack.dropped_more} more"
+        yield from ("", "</details>", "")
+    if pack.skipped or pack.index.left_out:
+        yield "<details><summary>Not searched</summary>"
+        yield ""
+        for skip in pack.skipped:
+            yield f"- {code(skip.path)}: {escape(skip.reason)}"
+        for reason, number in pack.index.left_out.items():
+            yield f"- {counted(number, 'file')}: {escape(reason)}"
+        yield from ("", "</details>", "")
+    yield f"{pack.tool.name} {pack.tool.version} · digest {code(pack.digest)}"
+
+
+def fenced(lines: list[str], language: str) -> Iterator[str]:
+    """Yield a code block whose fence is longer than any run of backticks in it."""
+    text = [_visible(line) for line in lines]
+    longest = max((len(run) for line in text for run in re.findall(r"`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield fence + (language if language in _FENCE_LANGUAGES | {"diff"} else "")
+    yield from text
+    yield fence
+
+
+def code(text: str) -> str:
+    """Return inline code that nothing in the text can end."""
+    text = _visible(one_line(text))
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    ticks = "`" * (longest + 1)
+    pad = " " if text[:1] == "`" or text[-1:] == "`" or not text.strip() else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def escape(text: str) -> str:
+    """Escape what Markdown, HTML, mentions and references would act on."""
+    text = html.escape(_visible(text), quote=False)
+    text = re.sub(r"([\\`*_{}\[\]()#+!|~<>-])", r"\\\1", text)
+    return text.replace("@", "@\u200b").replace("://", ":\u200b//")
+
+
+def escape_html(text: str) -> str:
+    """Escape text for inside an HTML element."""
+    return html.escape(_visible(one_line(text)), quote=True)
+
+
+def _with_code(text: str) -> str:
+    """Escape a sentence of ours in which names of the repository stand between backticks."""
+    parts = re.split(r"`([^`]*)`", text)
+    return "".join(code(part) if i % 2 else escape(part) for i, part in enumerate(parts))
+
+
+def _visible(text: str) -> str:
+    """Replace what Markdown readers treat as a line end, and other control characters."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]", "\ufffd", text.rstrip("\r"))

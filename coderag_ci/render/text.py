@@ -1,0 +1,42 @@
+"""Phrases that the formats share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from coderag_ci.diff import Hunk
+from coderag_ci.pack import Pack
+
+
+def one_line(text: str) -> str:
+    """Fold white space of any kind into single spaces."""
+    return " ".join(text.split())
+
+
+def counted(number: int, noun: str) -> str:
+    """Return ``1 file`` or ``3 files``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def hunk_header(hunk: Hunk) -> str:
+    """Return the ``@@`` line of a hunk."""
+    section = f" {hunk.section}" if hunk.section else ""
+    return (
+        f"@@ -{hunk.old_start},{hunk.old_count} +{hunk.new_start},{hunk.new_count} @@{section}"
+    )
+
+
+def change_line(pack: Pack, mark: Callable[[str], str]) -> str:
+    """Say what was compared and how large it is."""
+    change = pack.change
+    right = {"staged": "the staged changes", "worktree": "the working tree"}.get(
+        change.kind, mark(change.head[:12])
+    )
+    left = mark(change.merge_base[:12]) if change.merge_base else "the empty tree"
+    moved = ""
+    if change.merge_base and change.base != change.merge_base:
+        moved = f" (merge base with {mark(change.base[:12])})"
+    return (
+        f"{left}{moved} → {right}: {counted(change.files, 'file')}, "
+        f"+{change.added} −{change.deleted}."
+    )
