@@ -17,6 +17,7 @@ from coderag_ci.tokens import Counter
 
 _ENTRY_OVERHEAD = 40  # tokens of a piece's heading and reasons
 _FILE_OVERHEAD = 16
+_MOST_PARTS = 2  # chunks of one unit
 _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
 _OWN_SHARE = 0.2  # of the evidence budget, kept for the rest of the changed units
 
@@ -150,6 +151,8 @@ def assemble_evidence(
     in_diff = {file.path: [_span(hunk) for hunk in file.hunks] for file in diff.files}
     texts.load(hit.doc.blob for hit in (*hits, *own))
     pieces = _pieces(hits, in_diff, texts, widen=True)
+    found = {(piece.doc.path, piece.doc.unit) for piece in pieces[:top_k]}
+    own = [hit for hit in own if (hit.doc.path, hit.doc.unit) not in found]
     own_pieces = _pieces(own, in_diff, texts, widen=False)
     chosen: list[_Piece] = []
     dropped: list[Dropped] = []
@@ -181,7 +184,11 @@ def _pieces(
     texts: Texts,
     widen: bool,
 ) -> list[_Piece]:
-    """Group hits by unit, in order of the best; lines that the diff shows are left out."""
+    """Group hits by unit, in order of the best; lines that the diff shows are left out.
+
+    A unit is shown by its best chunks, no more than ``_MOST_PARTS`` of them, so that one
+    long function does not fill the pack.
+    """
     pieces: dict[tuple[str, tuple[int, int], str], _Piece] = {}
     for hit in hits:
         doc = hit.doc
@@ -194,7 +201,7 @@ def _pieces(
         piece = pieces.get(key)
         if piece is None:
             pieces[key] = _Piece(doc, ranges, hit.scores, [hit])
-        else:
+        elif len(piece.hits) < _MOST_PARTS:
             piece.ranges += ranges
             piece.hits.append(hit)
     found = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,11 +40,8 @@ class PostingsBM25(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
 
     def get_scores(self, query: Sequence[int]) -> Array:
         """Score every doc for a query of term hashes (repetitions count), shape (n_docs,)."""
-        counts: dict[int, int] = {}
-        for term in query:
-            counts[term] = counts.get(term, 0) + 1
         scores = np.zeros(len(self.index.lengths))
-        for term, count in counts.items():
+        for term, count in Counter(query).items():
             docs, gains, idf = self._term(term)
             scores[docs] += count * idf * gains
         return scores
@@ -53,6 +51,14 @@ class PostingsBM25(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
         docs, gains, idf = self._term(term)
         at = int(np.searchsorted(docs, doc))
         return float(idf * gains[at]) if at < len(docs) and docs[at] == doc else 0.0
+
+    def ideal_score(self, query: Sequence[int]) -> float:
+        """Return what a doc with just the query's terms, as often, would score."""
+        counts = Counter(query)
+        norm = self.k1 * (1 - self.b + self.b * len(query) / (self.avgdl or 1.0))
+        return sum(
+            n * self.idf_of(term) * n * (self.k1 + 1) / (n + norm) for term, n in counts.items()
+        )
 
     @functools.lru_cache(maxsize=4096)  # noqa: B019  # lives as long as the run
     def _term(self, term: int) -> tuple[Array, Array, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,15 +16,21 @@ from coderag_ci.segment import Array
 
 _MOST_TERMS = 256
 _MOST_DEFINITIONS = 10
+_TELLING = 2.0  # idf: about one chunk in eight has the word
 _VERBS = {"call": "calls", "write": "writes", "import": "imports", "type": "names the type", "read": "reads"}
 
 
 @dataclass(frozen=True)
 class Ranked:
-    """What one channel found for one query: docs, best first, and their scores."""
+    """What one channel found for one query: docs, best first, and their scores.
+
+    ``ideal`` is what a doc made of the query's own words would score; 0 where the channel
+    has no such measure.
+    """
 
     docs: list[int]
     scores: list[float]
+    ideal: float = 0.0
 
     @functools.cached_property
     def ranks(self) -> dict[int, int]:
@@ -65,15 +71,15 @@ def terms_of(lines: Sequence[str]) -> list[str]:
     return [term for line in lines for word in words(line) for term in parts(word)]
 
 
-def _lexical(search: Search, terms: list[str]) -> Ranked:
+def _lexical(search: Search, terms: list[str], measured: bool = False) -> Ranked:
     counts: dict[str, int] = {}
     for term in terms:
         counts[term] = counts.get(term, 0) + 1
     weight = {term: n * search.bm25.idf_of(term_hash(term)) for term, n in counts.items()}
     best = sorted(counts, key=lambda term: (-weight[term], term))[:_MOST_TERMS]
-    return search.rank(
-        search.bm25.get_scores([term_hash(term) for term in best for _ in range(counts[term])])
-    )
+    query = [term_hash(term) for term in best for _ in range(counts[term])]
+    ranked = search.rank(search.bm25.get_scores(query))
+    return replace(ranked, ideal=search.bm25.ideal_score(query)) if measured else ranked
 
 
 def diff_lines(query: Query) -> list[str]:
@@ -94,7 +100,7 @@ def added_lines(query: Query) -> list[str]:
 
 def by_diff(search: Search, query: Query) -> Ranked:
     """BM25 of the whole diff."""
-    return _lexical(search, terms_of(diff_lines(query)))
+    return _lexical(search, terms_of(diff_lines(query)), measured=True)
 
 
 def by_deleted(search: Search, query: Query) -> Ranked:
@@ -129,6 +135,7 @@ def by_defines(search: Search, query: Query) -> Ranked:
     return search.rank(scores)
 
 
+NAMED = ("uses", "defines")
 LEXICAL = {"diff": diff_lines, "deleted": deleted_lines, "added": added_lines}
 CHANNELS: dict[str, Callable[[Search, Query], Ranked]] = {
     "diff": by_diff,
@@ -146,30 +153,32 @@ def reason(search: Search, channel: str, query: Query, doc: int) -> str:
     if channel == "defines":
         return _defines_reason(search, query, doc)
     if channel == "dense":
-        return f"means something close to the change in {query.label}"
+        return f"means something close to the change in `{query.label}`"
     best = _telling_words(search, LEXICAL[channel](query), doc)
     shared = ", ".join(f"`{word}`" for word in best)
     what = {"diff": "the change", "deleted": "the deleted lines", "added": "the added lines"}
-    return f"shares {shared} with {what[channel]} in {query.label}"
+    return f"shares {shared} with {what[channel]} in `{query.label}`"
 
 
 def _telling_words(search: Search, lines: Sequence[str], doc: int) -> list[str]:
-    """Return the words of some lines that give a doc most of its score, as they are written."""
-    taken: set[str] = set()
+    """Return the words of some lines that give a doc most of its score, as they are written.
+
+    Words that much of the repository has are named only where there are no others.
+    """
     gains: dict[str, float] = {}
     for word in dict.fromkeys(word for line in lines for word in words(line)):
         found = [search.bm25.term_score(term_hash(term), doc) for term in parts(word)]
         if found and found[0] > 0:
             gains[word] = sum(found)
+    ordered = sorted(gains, key=lambda word: (-gains[word], word))
+    rare = [word for word in ordered if search.bm25.idf_of(term_hash(parts(word)[0])) > _TELLING]
+    taken: set[str] = set()
     best = []
-    for word in sorted(gains, key=lambda word: (-gains[word], word)):
-        whole = parts(word)[0]
-        if whole not in taken:
+    for word in rare or ordered:
+        if parts(word)[0] not in taken:
             taken.update(parts(word))
             best.append(word)
-        if len(best) == 4:
-            break
-    return best
+    return best[:4]
 
 
 def _uses_reason(search: Search, query: Query, doc: int) -> str:
@@ -188,7 +197,7 @@ def _defines_reason(search: Search, query: Query, doc: int) -> str:
         for name in query.identifiers()
         if any(use.doc == doc for use in search.index.definitions(name_hash(name)))
     ]
-    return f"defines {', '.join(found[:4])}, which the change in {query.label} uses"
+    return f"defines {', '.join(found[:4])}, used in the changed `{query.label}`"
 
 
 def used_names(query: Query) -> list[str]:

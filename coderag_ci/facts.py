@@ -15,7 +15,7 @@ from coderag_ci.pack import Fact, Place
 from coderag_ci.parse.languages import language_of
 from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, NAME_FIELDS, Row
 from coderag_ci.parse.terms import name_hash
-from coderag_ci.pathrules import TEST, PathRules
+from coderag_ci.pathrules import PathRules
 from coderag_ci.text import Texts
 
 MOST_FACTS = 12
@@ -121,9 +121,7 @@ def _untested(
     changed: Mapping[str, set[int]],
 ) -> list[Fact]:
     """Changed functions and classes whose name no test uses, where there are tests at all."""
-    tests_of = {
-        index.doc(number).language for number in np.flatnonzero(index.flags & TEST).tolist()[:2000]
-    }
+    tests_of = {language_of(path).name for path in index.test_paths()}
     unnamed: list[Place] = []
     for file in diff.files:
         if (

@@ -213,6 +213,10 @@ class Index:
         """Return which docs are never evidence: generated or vendored."""
         return (self.flags & (GENERATED | VENDORED)) != 0
 
+    def test_paths(self) -> list[str]:
+        """Return the paths of the view's test files."""
+        return [path for path, docs in self._docs_of_path.items() if self.is_test(docs[0])]
+
     def is_test(self, number: int) -> bool:
         """Whether a doc is in a test file."""
         return bool(self.flags[number] & TEST)

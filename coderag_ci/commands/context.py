@@ -120,7 +120,7 @@ def _print_trace(pack: Pack) -> None:
         counts = ", ".join(f"{key} {value}" for key, value in stage.counts.items())
         print(f"{stage.name:10} {stage.seconds:7.3f} s  {counts}", file=sys.stderr)
     for query in pack.trace.queries:
-        print(f"query      {query['unit']}", file=sys.stderr)
+        print(f"query      {query['path']} {query['unit']}", file=sys.stderr)
 
 
 def write(text: str, output: str | None) -> None:

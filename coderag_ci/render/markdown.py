@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from coderag_ci.links import permalink
 from coderag_ci.pack import Channel, DiffFile, Evidence, Fact, Pack
 from coderag_ci.parse.languages import BY_NAME
-from coderag_ci.render.text import change_line, counted, hunk_header, one_line
+from coderag_ci.render.text import change_line, counted, hunk_header, one_line, telling
 
 _FENCE_LANGUAGES = frozenset(BY_NAME) - {"text"}
-_MOST_REASONS = 3
 
 
 def render(pack: Pack) -> str:
@@ -109,7 +108,7 @@ def _piece(piece: Evidence, pack: Pack) -> Iterator[str]:
     yield ""
     link = permalink(pack.remote, pack.change.head, piece.path, piece.start, piece.end)
     where = f"[{piece.start}–{piece.end}]({link}) — " if link else ""
-    yield f"{where}{'; '.join(_reason(channel) for channel in piece.channels[:_MOST_REASONS])}"
+    yield f"{where}{'; '.join(map(_reason, telling(piece.channels)))}"
     yield ""
     yield from fenced(piece.text.split("\n"), piece.language)
     yield ""
@@ -165,7 +164,7 @@ def code(text: str) -> str:
 def escape(text: str) -> str:
     """Escape what Markdown, HTML, mentions and references would act on."""
     text = html.escape(_visible(text), quote=False)
-    text = re.sub(r"([\\`*_{}\[\]()#+!|~<>-])", r"\\\1", text)
+    text = re.sub(r"([\\`*_\[\]#|~])", r"\\\1", text)
     return text.replace("@", "@\u200b").replace("://", ":\u200b//")
 
 

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator
 
 from coderag_ci.pack import Evidence, Fact, Pack
-from coderag_ci.render.text import change_line, counted, hunk_header, one_line
+from coderag_ci.render.text import change_line, counted, hunk_header, one_line, telling
 
 _INSTRUCTIONS = """\
 You are given a change to a code repository and evidence from elsewhere in that repository.
@@ -71,7 +71,7 @@ def _fact(fact: Fact) -> Iterator[str]:
 def _piece(piece: Evidence) -> Iterator[str]:
     flags = f" [{', '.join(piece.flags)}]" if piece.flags else ""
     yield f"{one_line(piece.path)}:{piece.start}-{piece.end} {piece.symbol}{flags}".rstrip()
-    reasons = (one_line(channel.reason) for channel in piece.channels[:2])
+    reasons = (one_line(channel.reason) for channel in telling(piece.channels))
     yield f"why: {'; '.join(reasons)}"
     numbers = [n for start, end in piece.ranges for n in (*range(start, end + 1), 0)]
     for number, line in zip(numbers, piece.text.split("\n"), strict=False):
