@@ -207,7 +207,9 @@ def _pieces(
     found = []
     for piece in pieces.values():
         lines = texts.lines(piece.doc.blob)
-        piece.ranges = _without(_joined(piece.ranges, lines), in_diff.get(piece.doc.path, []), lines)
+        piece.ranges = _without(
+            _joined(piece.ranges, lines), in_diff.get(piece.doc.path, []), lines
+        )
         if piece.ranges:
             found.append(piece)
     return found
@@ -225,8 +227,8 @@ def _span(hunk: Hunk) -> tuple[int, int]:
 def _joined(ranges: Iterable[tuple[int, int]], lines: Sequence[str]) -> list[tuple[int, int]]:
     """Sort and join ranges that touch or that only a few lines part."""
     result: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        end = min(end, len(lines))
+    for start, last in sorted(ranges):
+        end = min(last, len(lines))
         if result and start <= result[-1][1] + 1 + _JOIN_GAP:
             result[-1] = (result[-1][0], max(end, result[-1][1]))
         elif start <= end:
@@ -252,12 +254,9 @@ def _without(
         result = cut
     kept = []
     for start, end in result:
-        while start <= end and not lines[start - 1].strip():
-            start += 1
-        while end >= start and not lines[end - 1].strip():
-            end -= 1
-        if start <= end and any(any(c.isalnum() for c in line) for line in lines[start - 1 : end]):
-            kept.append((start, end))
+        full = [n for n in range(start, end + 1) if lines[n - 1].strip()]
+        if any(c.isalnum() for n in full for c in lines[n - 1]):
+            kept.append((full[0], full[-1]))
     return kept
 
 

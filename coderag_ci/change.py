@@ -59,8 +59,13 @@ def resolve(repo: GitRepo, wanted: Wanted, ci: CI) -> Change:
         return _uncommitted(repo, wanted, "worktree")
     title = ci.title or "\n".join(repo.subjects(merge_base, head))
     return Change(
-        "commits", base, head, merge_base, title[:_LONGEST_TITLE],
-        Sides(merge_base, head), tuple(wanted.paths),
+        "commits",
+        base,
+        head,
+        merge_base,
+        title[:_LONGEST_TITLE],
+        Sides(merge_base, head),
+        tuple(wanted.paths),
     )
 
 

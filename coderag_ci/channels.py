@@ -17,7 +17,13 @@ from coderag_ci.segment import Array
 _MOST_TERMS = 256
 _MOST_DEFINITIONS = 10
 _TELLING = 2.0  # idf: about one chunk in eight has the word
-_VERBS = {"call": "calls", "write": "writes", "import": "imports", "type": "names the type", "read": "reads"}
+_VERBS = {
+    "call": "calls",
+    "write": "writes",
+    "import": "imports",
+    "type": "names the type",
+    "read": "reads",
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Search:
     """A view prepared for the channels: the index, the lexical model, what can be evidence."""
 
     def __init__(self, index: Index, bm25: PostingsBM25, allowed: Array, limit: int) -> None:
-        """``allowed`` (n_docs,) bool: docs that may be evidence; ``limit``: docs a channel."""
+        """Take ``allowed`` (n_docs,) bool, what may be evidence, and the most docs of a channel."""
         self.index = index
         self.bm25 = bm25
         self.allowed = allowed
@@ -83,18 +89,18 @@ def _lexical(search: Search, terms: list[str], measured: bool = False) -> Ranked
 
 
 def diff_lines(query: Query) -> list[str]:
-    """The whole diff of a unit: changed lines, context, symbol, path, and the title twice."""
+    """Return a unit's whole diff: changed lines, context, symbol, path, and the title twice."""
     lines = [*query.added, *query.deleted, *query.context, query.symbol, query.path]
     return [*lines, query.title, query.title]
 
 
 def deleted_lines(query: Query) -> list[str]:
-    """The deleted lines."""
+    """Return the deleted lines."""
     return query.deleted
 
 
 def added_lines(query: Query) -> list[str]:
-    """The added lines."""
+    """Return the added lines."""
     return query.added
 
 

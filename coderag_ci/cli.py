@@ -1,4 +1,4 @@
-"""The command line: one group, one file a subcommand, one place that turns errors into exit codes."""
+"""The command line: one group, one file a subcommand, errors turned into exit codes here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ Exit codes:
 
 
 @click.group(
-    epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="coderag-ci")
 def cli() -> None:

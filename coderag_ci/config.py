@@ -92,7 +92,7 @@ def resolve(
     the line and what was expected.
     """
     values: dict[str, Any] = {}
-    sources = {key: "default" for key in keys()}
+    sources = dict.fromkeys(keys(), "default")
     layers = [
         (_from_yaml(text, file_label) if text else {}, file_label),
         (_from_environment(environment), "environment"),
@@ -178,7 +178,7 @@ def _from_yaml(text: str, label: str) -> dict[str, Any]:
         raise UsageError(f"{label} is larger than 64 KiB", "keep only settings in it")
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
+            if isinstance(event, yaml.AliasEvent) and event.start_mark:
                 raise UsageError(
                     f"{label}, line {event.start_mark.line + 1}: aliases are not read",
                     "write the value out",

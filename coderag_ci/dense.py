@@ -29,7 +29,12 @@ class Dense:
     """
 
     def __init__(
-        self, search: Search, store: Store, texts: Texts, embedder: Embedder, prefixes: tuple[str, str]
+        self,
+        search: Search,
+        store: Store,
+        texts: Texts,
+        embedder: Embedder,
+        prefixes: tuple[str, str],
     ) -> None:
         """``prefixes``: what the model wants before a query and before a passage."""
         self._search = search

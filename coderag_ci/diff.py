@@ -96,9 +96,7 @@ class _Probe(NamedTuple):
     lfs: bool
 
 
-def compute(
-    repo: GitRepo, sides: Sides, head: View | None, pathspecs: Sequence[str] = ()
-) -> Diff:
+def compute(repo: GitRepo, sides: Sides, head: View | None, pathspecs: Sequence[str] = ()) -> Diff:
     """Compare two sides. ``head`` is the working-tree view where that is a side."""
     raw = repo.raw_diff(sides, pathspecs)
     if head is not None and sides.head is None and not sides.staged:
@@ -118,11 +116,11 @@ def _with_local_blobs(raw: list[RawChange], head: View) -> list[RawChange]:
     """Fill in blobs that git leaves as zeros, and drop files that only look touched."""
     changes = []
     for change in raw:
-        blob = head.by_path.get(change.path, change.new_blob)
-        if change.new_mode and not change.new_blob.strip("0"):
-            change = change._replace(new_blob=blob)
-        if change.old_blob != change.new_blob or change.old_mode != change.new_mode:
-            changes.append(change)
+        blob = change.new_blob
+        if change.new_mode and not blob.strip("0"):
+            blob = head.on_disk.get(change.path, blob)
+        if change.old_blob != blob or change.old_mode != change.new_mode:
+            changes.append(change._replace(new_blob=blob))
     return changes
 
 
@@ -137,7 +135,9 @@ def _probe(repo: GitRepo, head: View | None, raw: list[RawChange]) -> dict[str, 
             if mode not in (0, MODE_SUBMODULE) and blob.strip("0"):
                 wanted[blob] = None
     return {
-        blob: _Probe(size, data is not None and is_binary(data), data is not None and is_lfs_pointer(data))
+        blob: _Probe(
+            size, data is not None and is_binary(data), data is not None and is_lfs_pointer(data)
+        )
         for blob, size, data in read(repo, head or View(()), wanted, MAX_DIFFED_BYTES)
     }
 
@@ -257,17 +257,17 @@ def _hunks(section: list[bytes]) -> list[Hunk]:
     start = next((i for i, line in enumerate(section) if line.startswith(b"@@ ")), None)
     if start is None:
         return []
-    import unidiff
+    from unidiff.patch import PatchSet
 
     body = section[start:]
     if body and body[-1] == b"":
         body.pop()
     lines = ["--- a/x\n", "+++ b/x\n", *(line.decode("latin-1") + "\n" for line in body)]
-    return [_hunk(hunk) for file in unidiff.PatchSet(lines) for hunk in file]
+    return [_hunk(hunk) for file in PatchSet(lines) for hunk in file]
 
 
 def _hunk(hunk: object) -> Hunk:
-    from unidiff import Hunk as Parsed
+    from unidiff.patch import Hunk as Parsed
 
     assert isinstance(hunk, Parsed)
     lines = tuple(
@@ -306,7 +306,15 @@ def _untracked(repo: GitRepo, head: View, pathspecs: Sequence[str]) -> Iterator[
         else:
             kind, hunks = "text", (_addition(data),)
         yield FileDiff(
-            entry.path, entry.path, "added", kind, 0, entry.mode, "0" * len(entry.blob), entry.blob, hunks
+            entry.path,
+            entry.path,
+            "added",
+            kind,
+            0,
+            entry.mode,
+            "0" * len(entry.blob),
+            entry.blob,
+            hunks,
         )
 
 

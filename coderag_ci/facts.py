@@ -35,9 +35,7 @@ def collect(
     rules: PathRules,
 ) -> list[Fact]:
     """Return the facts of a change, the gravest first."""
-    changed = {
-        file.path: file.touched_lines() for file in diff.files if file.status != "deleted"
-    }
+    changed = {file.path: file.touched_lines() for file in diff.files if file.status != "deleted"}
     facts = _dangling(diff, head, base, index)
     facts += _signatures(diff, head, base, index, texts, changed)
     facts += _untested(diff, head, index, rules, changed)
@@ -120,7 +118,7 @@ def _untested(
     rules: PathRules,
     changed: Mapping[str, set[int]],
 ) -> list[Fact]:
-    """Changed functions and classes whose name no test uses, where there are tests at all."""
+    """Return changed functions and classes whose name no test uses, where there are tests."""
     tests_of = {language_of(path).name for path in index.test_paths()}
     unnamed: list[Place] = []
     for file in diff.files:
@@ -208,9 +206,9 @@ def _changed_units(row: Row | None, lines: set[int]) -> list[tuple[str, int]]:
     found: dict[str, int] = {}
     for chunk in np.frombuffer(row.chunks, "<u4").reshape(-1, CHUNK_FIELDS).tolist():
         symbol = row.names[chunk[7]]
-        if CHUNK_KINDS[chunk[6]] in _CALLABLE | _TYPES and symbol not in found:
-            if any(chunk[0] <= line <= chunk[1] for line in lines):
-                found[symbol] = chunk[4] or chunk[2]
+        named = CHUNK_KINDS[chunk[6]] in _CALLABLE | _TYPES and symbol not in found
+        if named and any(chunk[0] <= line <= chunk[1] for line in lines):
+            found[symbol] = chunk[4] or chunk[2]
     return sorted(found.items(), key=lambda item: item[1])
 
 

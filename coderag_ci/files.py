@@ -34,4 +34,6 @@ def write_whole(path: str, data: bytes) -> None:
                 os.unlink(beside)
             raise
     except OSError as error:
-        raise SetupError(f"can not write {path}: {error.strerror}", "name another with --output") from error
+        raise SetupError(
+            f"can not write {path}: {error.strerror}", "name another with --output"
+        ) from error

@@ -35,7 +35,8 @@ _SETTINGS = (
     "core.attributesFile=/dev/null",
     "diff.external=",
     "diff.suppressBlankEmpty=false",
-    "diff.ignoreSubmodules=none",
+    "diff.autoRefreshIndex=true",
+    "i18n.logOutputEncoding=UTF-8",
     "diff.renameLimit=1000",
     "submodule.recurse=false",
 )
@@ -45,6 +46,10 @@ _ENVIRONMENT = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_DIFF_OPTS": "",
+    "GIT_LITERAL_PATHSPECS": "0",
+    "GIT_GLOB_PATHSPECS": "0",
+    "GIT_NOGLOB_PATHSPECS": "0",
+    "GIT_ICASE_PATHSPECS": "0",
     "GIT_TRACE": "0",
     "LC_ALL": "C",
 }
@@ -58,6 +63,7 @@ _DIFF = (
     "--text",
     "--find-renames=50%",
     "--submodule=short",
+    "--ignore-submodules=dirty",  # also overrides what .gitmodules says of it
     "--src-prefix=a/",
     "--dst-prefix=b/",
     "--unified=3",
@@ -144,22 +150,32 @@ class GitRepo:
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
         return ["git", "--no-pager", *settings, *arguments]
 
-    def _run(self, *arguments: str, literal: bool = False, ok: tuple[int, ...] = (0,)) -> bytes:
-        """Run git and return stdout; raises SetupError with git's own first line."""
+    def _run(self, *arguments: str, literal: bool = False, trees: bool = False) -> bytes:
+        """Run git and return stdout; raises SetupError with git's own first line.
+
+        ``trees``: away from the working tree and its index, whose .gitattributes would
+        otherwise choose what a hunk of two commits is headed with.
+        """
+        cwd, environment = self._cwd, self._environment
         if literal:
             arguments = ("--literal-pathspecs", *arguments)
+        if trees:
+            cwd = str(self.git_dir)
+            environment = {**environment, "GIT_INDEX_FILE": os.path.join(cwd, "no-index")}
+            environment["GIT_IMPLICIT_WORK_TREE"] = "0"
+            environment.pop("GIT_WORK_TREE", None)
         try:
-            status, out, err = git.Git(self._cwd).execute(
+            status, out, err = git.Git(cwd).execute(
                 self._command(arguments),
                 with_extended_output=True,
                 with_exceptions=False,
                 stdout_as_string=False,
                 strip_newline_in_stdout=False,
-                env=self._environment,
+                env=environment,
             )
         except GitCommandError as error:
             raise SetupError(f"git could not be started: {error.stderr or error}") from error
-        if status not in ok:
+        if status:
             raise _git_error(arguments, err)
         return bytes(out)
 
@@ -220,9 +236,7 @@ class GitRepo:
         if found:
             return found.splitlines()[0]
         if self.shallow:
-            raise SetupError(
-                "the merge base is not in this shallow clone", _DEEPEN
-            )
+            raise SetupError("the merge base is not in this shallow clone", _DEEPEN)
         raise SetupError(
             f"{base[:12]} and {head[:12]} have no commit in common",
             "name a base that the change was made from",
@@ -236,8 +250,13 @@ class GitRepo:
     def subjects(self, base: str, head: str, limit: int = 20) -> list[str]:
         """Return the subjects of the commits in ``base..head``, newest first, without merges."""
         out = self._run(
-            "log", "--no-merges", "--no-show-signature", f"--max-count={limit}", "--format=%s",
-            f"{base}..{head}", "--",
+            "log",
+            "--no-merges",
+            "--no-show-signature",
+            f"--max-count={limit}",
+            "--format=%s",
+            f"{base}..{head}",
+            "--",
         )
         return [line for line in out.decode("utf-8", "replace").split("\n") if line]
 
@@ -289,14 +308,28 @@ class GitRepo:
         return entries, sorted(conflicts)
 
     def working_changes(self) -> list[str]:
-        """List tracked paths whose file may differ from the index."""
-        out = self._run("diff-files", "--name-only", "-z", "--ignore-submodules=all")
+        """List tracked paths whose file differs from the index, as git converts line endings."""
+        out = self._run(
+            "diff",
+            "--name-only",
+            "-z",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-relative",
+            "-O/dev/null",
+            "--ignore-submodules=all",
+        )
         return sorted({decode_path(path) for path in out.split(b"\0") if path})
 
     def untracked(self, pathspecs: Sequence[str] = ()) -> list[str]:
         """List untracked files that are not ignored, nested repositories left out."""
         out = self._run(
-            "ls-files", "--others", "--exclude-standard", "-z", "--full-name", "--",
+            "ls-files",
+            "--others",
+            "--exclude-standard",
+            "-z",
+            "--full-name",
+            "--",
             *(pathspecs or (":/",)),
         )
         paths = [decode_path(path) for path in out.split(b"\0") if path]
@@ -304,7 +337,9 @@ class GitRepo:
 
     def dirty(self) -> bool:
         """Whether the index or the working tree differs from HEAD, untracked files included."""
-        out = self._run("status", "--porcelain", "-z", "--ignore-submodules=dirty")
+        out = self._run(
+            "status", "--porcelain", "-z", "--ignore-submodules=dirty", "--untracked-files=normal"
+        )
         return bool(out)
 
     def read_file(self, path: str) -> tuple[int, bytes] | None:
@@ -350,7 +385,8 @@ class GitRepo:
         if not wanted:
             return
         process = self._popen("cat-file", "--batch", "--buffer")
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         feeder = threading.Thread(target=_feed, args=(process.stdin, wanted), daemon=True)
         feeder.start()
         try:
@@ -383,13 +419,31 @@ class GitRepo:
 
     def raw_diff(self, sides: Sides, pathspecs: Sequence[str] = ()) -> list[RawChange]:
         """List the changes between two sides; pathspecs are the user's and may use magic."""
-        out = self._run(*sides.command(), "--raw", "-z", "-r", *_DIFF, *sides.trees(), "--", *pathspecs)
+        out = self._run(
+            *sides.command(),
+            "--raw",
+            "-z",
+            "-r",
+            *_DIFF,
+            *sides.trees(),
+            "--",
+            *pathspecs,
+            trees=sides.head is not None,
+        )
         return list(_raw_changes(out))
 
     def patch(self, sides: Sides, paths: Sequence[str]) -> bytes:
         """Return the patch of some literal paths between two sides."""
         return self._run(
-            *sides.command(), "-p", "-r", *_DIFF, *sides.trees(), "--", *paths, literal=True
+            *sides.command(),
+            "-p",
+            "-r",
+            *_DIFF,
+            *sides.trees(),
+            "--",
+            *paths,
+            literal=True,
+            trees=sides.head is not None,
         )
 
     def empty_tree(self) -> str:
@@ -424,7 +478,9 @@ def _discover(start: str) -> str:
 
 
 def _not_a_repository() -> SetupError:
-    return SetupError("not a git repository", "run inside a repository, or name one with --repo DIR")
+    return SetupError(
+        "not a git repository", "run inside a repository, or name one with --repo DIR"
+    )
 
 
 def _raw_changes(out: bytes) -> Iterator[RawChange]:
@@ -473,4 +529,6 @@ def _git_error(arguments: Sequence[str], err: str | bytes) -> SetupError:
     if "not a git repository" in text:
         return _not_a_repository()
     words = [word for word in arguments if not word.startswith("-")]
-    return SetupError(f"git {words[0] if words else ''} failed: {first}", "run git fsck if it persists")
+    return SetupError(
+        f"git {words[0] if words else ''} failed: {first}", "run git fsck if it persists"
+    )

@@ -17,7 +17,7 @@ import numpy as np
 from coderag_ci import snapshot, workers
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.parse.languages import BY_NAME, REFERENCE_KINDS, language_of, maker
-from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, Row, decode_row, encode_row
+from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, Row, decode_row
 from coderag_ci.pathrules import GENERATED, TEST, VENDORED, PathRules, Skipped
 from coderag_ci.segment import Array, Postings, Segment, SourceFile, build
 from coderag_ci.store import RowKey, Store
@@ -26,6 +26,8 @@ from coderag_ci.view import View, read
 _REBUILD_DOCS = 2000
 _REBUILD_SHARE = 0.1
 _WRITE_EVERY = 200
+# Reasons for a row without chunks that say nothing of the content.
+_PASSING = ("parser", "not in", "not indexed")
 
 Progress = Callable[[int, int], None]
 
@@ -191,9 +193,16 @@ class Index:
         file = segment.files[int(segment.file_of[local])]
         start, end, *spans, kind, symbol = (int(value) for value in segment.table[local])
         return Doc(
-            file.path, file.blob, file.language, start, end,
-            (spans[0], spans[1]), (spans[2], spans[3]),
-            CHUNK_KINDS[kind], segment.symbols[symbol], int(segment.flags[local]),
+            file.path,
+            file.blob,
+            file.language,
+            start,
+            end,
+            (spans[0], spans[1]),
+            (spans[2], spans[3]),
+            CHUNK_KINDS[kind],
+            segment.symbols[symbol],
+            int(segment.flags[local]),
         )
 
     @functools.cached_property
@@ -211,7 +220,8 @@ class Index:
 
     def hidden(self) -> Array:
         """Return which docs are never evidence: generated or vendored."""
-        return (self.flags & (GENERATED | VENDORED)) != 0
+        found: Array = (self.flags & (GENERATED | VENDORED)) != 0
+        return found
 
     def test_paths(self) -> list[str]:
         """Return the paths of the view's test files."""
@@ -235,11 +245,11 @@ class Opened:
     snapshot: str
 
 
-def open_index(
-    view: View, store: Store, rules: PathRules, fresh: dict[RowKey, Row]
-) -> Opened:
-    """Make a view searchable: map the nearest snapshot, add what it lacks, save a new one
-    where that is a lot. What is found does not depend on which snapshot was there.
+def open_index(view: View, store: Store, rules: PathRules, fresh: dict[RowKey, Row]) -> Opened:
+    """Make a view searchable.
+
+    The nearest snapshot is mapped and what it lacks is added; where that is a lot, a new
+    one is saved. What is found does not depend on which snapshot was there.
     """
     files = [
         SourceFile(e.path, e.blob, language_of(e.path).name, rules.flags(e.path))
@@ -256,13 +266,14 @@ def open_index(
     dead = len(alive) - int(alive.sum())
     new = sum(len(row.chunks) for _, row in rows) // (4 * CHUNK_FIELDS)
     if base is None or new + dead > max(_REBUILD_DOCS, int(_REBUILD_SHARE * len(alive))):
-        segment = build(rows if base is None else _rows(store, files, fresh))
+        rows = rows if base is None else _rows(store, files, fresh)
+        segment = build(_settled(rows))
         with contextlib.suppress(OSError):
             snapshot.save(segment, directory / f"{identity}-{view.digest}.snap")
         segments = [(segment, np.ones(len(segment.table), bool))]
         name = "built"
     else:
-        delta = build(rows)
+        delta = build(_settled(rows))
         segments = [(base, alive), (delta, np.ones(len(delta.table), bool))]
         name = f"{name} + {new} − {dead}"
     left_out = Counter(
@@ -271,7 +282,13 @@ def open_index(
         for file, reason in zip(segment.files, segment.skipped, strict=True)
         if reason and file in wanted
     )
+    left_out.update(row.skipped for _, row in rows if row.skipped.startswith(_PASSING))
     return Opened(Index(segments), dict(left_out), name)
+
+
+def _settled(rows: list[tuple[SourceFile, Row]]) -> list[tuple[SourceFile, Row]]:
+    """Leave out files that another run may still read, so that no snapshot holds them as empty."""
+    return [(file, row) for file, row in rows if not row.skipped.startswith(_PASSING)]
 
 
 def _format(rules: PathRules) -> str:
@@ -283,9 +300,7 @@ def _format(rules: PathRules) -> str:
     return state.hexdigest()
 
 
-def _nearest(
-    directory: Path, identity: str, wanted: set[SourceFile]
-) -> tuple[Segment | None, str]:
+def _nearest(directory: Path, identity: str, wanted: set[SourceFile]) -> tuple[Segment | None, str]:
     """Return the snapshot that shares most files with a view."""
     best: tuple[int, Segment | None, str] = (0, None, "")
     for path in snapshot.newest(directory):
@@ -327,10 +342,9 @@ def _join(arrays: list[Array], dtype: type) -> Array:
     return np.concatenate(arrays).astype(dtype) if arrays else np.zeros(0, dtype)
 
 
-def rows_of(store: Store, paths: Iterable[tuple[str, str]], fresh: dict[RowKey, Row]) -> dict[str, Row]:
+def rows_of(
+    store: Store, paths: Iterable[tuple[str, str]], fresh: dict[RowKey, Row]
+) -> dict[str, Row]:
     """Return the rows of some (path, blob) pairs by path."""
     files = [SourceFile(path, blob, "", 0) for path, blob in paths]
     return {file.path: row for file, row in _rows(store, files, fresh)}
-
-
-__all__ = ["Doc", "Index", "Opened", "Update", "Use", "encode_row", "open_index", "row_key", "update"]

@@ -22,7 +22,7 @@ _FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
 _DIGEST_CHUNK = 1 << 20
 
 
-class ModelUnavailable(Exception):
+class ModelUnavailable(Exception):  # noqa: N818  # it ends in a degradation, not in an error
     """A model can not be used; the message says why and what to do."""
 
 
@@ -73,7 +73,7 @@ class CrossEncoder:
 def _load(name: str, kind: str, register: Callable[[Any, str, Path], None]) -> tuple[Any, str]:
     directory = Path(name)
     local = directory.is_dir()
-    if not local and (os.sep in name and name.count("/") != 1 or name.startswith((".", "~"))):
+    if not local and ((os.sep in name and name.count("/") != 1) or name.startswith((".", "~"))):
         raise ModelUnavailable(f"{name}: no such directory")
     if local:
         for file in _FILES:
@@ -116,7 +116,9 @@ def _register_embedding(model_class: Any, label: str, directory: Path) -> None:
     config = directory / "config.json"
     dimension = 384
     if config.is_file():
-        dimension = int(json.loads(config.read_text(encoding="utf-8")).get("hidden_size", dimension))
+        dimension = int(
+            json.loads(config.read_text(encoding="utf-8")).get("hidden_size", dimension)
+        )
     model_class.add_custom_model(
         model=label,
         pooling=PoolingType.MEAN,
@@ -127,7 +129,7 @@ def _register_embedding(model_class: Any, label: str, directory: Path) -> None:
     )
 
 
-def _register_cross_encoder(model_class: Any, label: str, directory: Path) -> None:
+def _register_cross_encoder(model_class: Any, label: str, _: Path) -> None:
     from fastembed.common.model_description import ModelSource
 
     model_class.add_custom_model(

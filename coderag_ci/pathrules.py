@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from coderag_ci.config import Config
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 TEST, GENERATED, VENDORED = 1, 2, 4
 FLAG_NAMES = {TEST: "test", GENERATED: "generated", VENDORED: "vendored"}
@@ -34,7 +38,8 @@ _LOCK = re.compile(
     r"|bun\.lockb?|packages\.lock\.json|flake\.lock)$"
 )
 _LOG = re.compile(
-    r"(?:^|/)(?:CHANGES|CHANGELOG|HISTORY|NEWS|RELEASES?|RELEASE[_-]?NOTES)(?:\.\w+)?$", re.IGNORECASE
+    r"(?:^|/)(?:CHANGES|CHANGELOG|HISTORY|NEWS|RELEASES?|RELEASE[_-]?NOTES)(?:\.\w+)?$",
+    re.IGNORECASE,
 )
 _BINARY = re.compile(
     r"\.(?:png|jpe?g|gif|ico|bmp|webp|tiff?|pdf|zip|gz|bz2|xz|zst|7z|tar|jar|war|class|so|dylib"
@@ -61,10 +66,7 @@ class PathRules:
         self._generated = _compile(config.paths.generated)
         self._vendored = _compile(config.paths.vendored)
         self._languages = frozenset(config.languages)
-        self.digest = "\0".join(
-            [*config.exclude, "1", *config.paths.test, "2", *config.paths.generated, "3"]
-            + [*config.paths.vendored, "4", *sorted(config.languages)]
-        )
+        self.digest = repr((config.exclude, config.paths, sorted(config.languages)))
 
     def flags(self, path: str) -> int:
         """Return the sum of TEST, GENERATED and VENDORED that hold for a path."""
@@ -101,7 +103,7 @@ def flag_names(flags: int) -> tuple[str, ...]:
     return tuple(name for flag, name in FLAG_NAMES.items() if flags & flag)
 
 
-def _compile(patterns: Sequence[str]):  # type: ignore[no-untyped-def]  # pathspec comes late
+def _compile(patterns: Sequence[str]) -> GitIgnoreSpec | None:
     if not patterns:
         return None
     import pathspec
@@ -114,7 +116,7 @@ def _compile(patterns: Sequence[str]):  # type: ignore[no-untyped-def]  # pathsp
         raise UsageError(f"config: not a gitignore pattern: {error}") from error
 
 
-def _holds(spec, path: str, built_in: re.Pattern[str]) -> bool:  # type: ignore[no-untyped-def]
+def _holds(spec: GitIgnoreSpec | None, path: str, built_in: re.Pattern[str]) -> bool:
     if spec is not None:
         result = spec.check_file(path)
         if result.include is not None:

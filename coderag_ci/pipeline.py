@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import msgspec
 
-from coderag_ci import __version__, diff, pack
-from coderag_ci.change import Change
-from coderag_ci.config import Config
-from coderag_ci.deadline import Deadline
+from coderag_ci import __version__, diff, pack, view
+from coderag_ci.config import Config, keys, value_of
 from coderag_ci.diff import Diff
-from coderag_ci.gitrepo import GitRepo
+from coderag_ci.job import Found, Job
 from coderag_ci.links import web_address
 from coderag_ci.pathrules import PathRules, Skipped
-from coderag_ci.progress import Progress
 from coderag_ci.trace import Recorder
+from coderag_ci.view import View
 
 _MOST_SKIPPED = 50
 _MOST_DROPPED = 50
-
-
-@dataclass(frozen=True)
-class Job:
-    """Everything that a pack is made from."""
-
-    repo: GitRepo
-    change: Change
-    config: Config
-    index_dir: Path
-    deadline: Deadline
-    progress: Progress
 
 
 def make_pack(job: Job) -> pack.Pack:
@@ -56,30 +39,7 @@ def make_pack(job: Job) -> pack.Pack:
     return _seal(job, found, result, recorder)
 
 
-@dataclass
-class Found:
-    """What the search of a view gave for a change; empty where there was nothing to search."""
-
-    diff: tuple[pack.DiffFile, ...] = ()
-    facts: Sequence[pack.Fact] = ()
-    evidence: Sequence[pack.Evidence] = ()
-    dropped: Sequence[pack.Dropped] = ()
-    skipped: Sequence[Skipped] = ()
-    degradations: Sequence[str] = ()
-    notes: Sequence[str] = ()
-    index: pack.IndexInfo = pack.IndexInfo(0, 0, {})
-    used_diff: int = 0
-    used_evidence: int = 0
-    quota_diff: int = 0
-    quota_evidence: int = 0
-    indexed: int = 0
-    reused: int = 0
-    queries: Sequence[Mapping[str, str]] = ()
-
-
-def _head_view(job: Job, rules: PathRules) -> Any:
-    from coderag_ci import view
-
+def _head_view(job: Job, rules: PathRules) -> View:
     if job.change.kind == "worktree":
         return view.working_view(job.repo, rules)
     if job.change.kind == "staged":
@@ -140,10 +100,6 @@ def _seal(job: Job, found: Diff, result: Found, recorder: Recorder) -> pack.Pack
 
 def settings(config: Config) -> dict[str, str]:
     """Return the settings that differ from the defaults, as text, for the pack and ``verify``."""
-    import msgspec
-
-    from coderag_ci.config import keys, value_of
-
     default = Config()
     return {
         key: msgspec.json.encode(value_of(config, key)).decode()

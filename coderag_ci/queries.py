@@ -69,7 +69,9 @@ class _Units:
         self._names = row.names
         self._chunks = np.frombuffer(row.chunks, "<u4").reshape(-1, CHUNK_FIELDS)
         self._defined: dict[int, list[str]] = {}
-        for name, _, line in np.frombuffer(row.definitions, "<u4").reshape(-1, NAME_FIELDS).tolist():
+        for name, _, line in (
+            np.frombuffer(row.definitions, "<u4").reshape(-1, NAME_FIELDS).tolist()
+        ):
             self._defined.setdefault(line, []).append(row.names[name])
 
     def at(self, line: int) -> tuple[str, str, tuple[int, int]]:
@@ -97,7 +99,11 @@ def build(
     """
     found: dict[tuple[str, str], Query] = {}
     for file in diff.files:
-        if file.kind != "text" or is_lock(file.path) or rules.flags(file.path) & (GENERATED | VENDORED):
+        if (
+            file.kind != "text"
+            or is_lock(file.path)
+            or rules.flags(file.path) & (GENERATED | VENDORED)
+        ):
             continue
         new, old = _Units(head.get(file.path)), _Units(base.get(file.old_path))
         for hunk in file.hunks:

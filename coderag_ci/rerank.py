@@ -1,5 +1,8 @@
-"""Orders the top candidates anew. The new order is blended with the fused one, never put in
-its place: general cross-encoders often make code retrieval worse when they decide alone."""
+"""Orders the top candidates anew.
+
+The new order is blended with the fused one, never put in its place: general
+cross-encoders often make code retrieval worse when they decide alone.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class Reranker(Protocol):
 
 
 class Heuristic:
-    """Shared terms (by idf, over length), similar symbol names, the same folder, a mirrored test."""
+    """Shared terms by idf and length, similar names, the same folder, a mirrored test."""
 
     name = "heuristic"
 

@@ -15,11 +15,11 @@ from coderag_ci.dense import CANDIDATES, Dense, passage
 from coderag_ci.diff import Diff
 from coderag_ci.fuse import fuse
 from coderag_ci.gitrepo import GitRepo
+from coderag_ci.job import Found, Job
 from coderag_ci.models import CrossEncoder, Embedder, ModelUnavailable
 from coderag_ci.pack import Channel, IndexInfo
 from coderag_ci.parse.row import Row
 from coderag_ci.pathrules import PathRules
-from coderag_ci.pipeline import Found, Job
 from coderag_ci.progress import Progress
 from coderag_ci.queries import Query
 from coderag_ci.rerank import Heuristic, blend
@@ -39,13 +39,14 @@ _CANDIDATES_PER_PIECE = 3  # several candidates can be parts of one piece
 
 def search(job: Job, diff: Diff, head: View, rules: PathRules, recorder: Recorder) -> Found:
     """Find and assemble the evidence of a change in its head view."""
-    found = Found()
-    degradations: list[str] = []
     kept = store.Store(job.index_dir)
     try:
-        return _search(job, diff, head, rules, recorder, kept, found, degradations)
-    finally:
+        found = _search(job, diff, head, rules, recorder, kept, Found(), [])
+        if kept.rebuilt:  # rows were lost on the way: not all was searched
+            found = _search(job, diff, head, rules, recorder, kept, Found(), [])
         found.notes = tuple(kept.notes)
+        return found
+    finally:
         kept.close()
 
 
@@ -68,9 +69,7 @@ def _search(
     head_rows = indexing.rows_of(kept, [(f.path, f.new_blob) for f in diff.files], rows)
     base_rows = indexing.rows_of(kept, [(f.old_path, f.old_blob) for f in diff.files], rows)
     with recorder.stage("queries") as counts:
-        asked, left_out = queries.build(
-            diff, head_rows, base_rows, rules, job.change.title
-        )
+        asked, left_out = queries.build(diff, head_rows, base_rows, rules, job.change.title)
         counts["queries"] = len(asked)
         if left_out:
             degradations.append(f"{left_out} smaller changed units were not searched for")
@@ -99,7 +98,9 @@ def _search(
         _assemble(job.config, diff, described, mine, rules, count, texts, found)
         counts.update(evidence=len(found.evidence), dropped=len(found.dropped))
     found.degradations = degradations
-    found.queries = [{"path": query.path, "unit": query.symbol, "text": query.text()} for query in asked]
+    found.queries = [
+        {"path": query.path, "unit": query.symbol, "text": query.text()} for query in asked
+    ]
     return found
 
 
@@ -140,8 +141,11 @@ def _index(
 
 
 def _evidence_docs(index: indexing.Index, diff: Diff) -> tuple[list[int], Array]:
-    """Return the docs that the diff touches, most changed file first, and which others may
-    be evidence: neither generated nor vendored, with no changed line."""
+    """Return the docs that the diff touches, and which others may be evidence.
+
+    The former come with the most changed file first; the latter are neither generated nor
+    vendored, and have no changed line.
+    """
     allowed = index.alive & ~index.hidden()
     own: list[int] = []
     for file in sorted(diff.files, key=lambda f: (-f.added - f.deleted, f.path)):
@@ -350,4 +354,3 @@ def _assemble(
     found.evidence, found.used_evidence, found.dropped = assemble.assemble_evidence(
         hits, own, diff, found.quota_evidence, config.top_k, count, texts
     )
-

@@ -81,7 +81,9 @@ def build(files: Sequence[tuple[SourceFile, Row]]) -> Segment:
     per_file = np.array([len(row.chunks) // (4 * CHUNK_FIELDS) for row in rows], np.int64)
     file_of = np.repeat(np.arange(len(rows)), per_file)
     symbols, table[:, 7] = _symbols(rows, table[:, 7], file_of)
-    terms = _postings(*_own_terms(rows), *_path_terms([file.path for file, _ in files], file_of), n_docs)
+    terms = _postings(
+        *_own_terms(rows), *_path_terms([file.path for file, _ in files], file_of), n_docs
+    )
     flags = np.array([file.flags | GENERATED * row.generated for file, row in files], np.uint8)
     starts = file_of << 32 | table[:, 0]
     return Segment(
@@ -111,7 +113,7 @@ def _starts(lengths: Array) -> Array:
 
 
 def _symbols(rows: Sequence[Row], local: Array, file_of: Array) -> tuple[tuple[str, ...], Array]:
-    """Number the symbols of all files as one list; returns it and each doc's number."""
+    """Return the symbols of all files as one list, and each doc's number in it."""
     names = [name for row in rows for name in row.names]
     offsets = _starts(np.array([len(row.names) for row in rows], np.int64))
     used, number = np.unique(local + offsets[file_of], return_inverse=True)

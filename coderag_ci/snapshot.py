@@ -97,14 +97,16 @@ def load(path: Path) -> Segment:
     arrays = {name: _array(view, *described) for name, described in header.arrays.items()}
     return Segment(
         tuple(
-            SourceFile(path.decode("utf-8", "surrogateescape"), *rest)
-            for path, *rest in header.files
+            SourceFile(path.decode("utf-8", "surrogateescape"), blob, language, flags)
+            for path, blob, language, flags in header.files
         ),
         header.skipped,
         header.symbols,
         *(arrays[name] for name in _ARRAYS),
         *(
-            Postings(*(arrays[f"{name}.{field}"] for field in ("keys", "offsets", "docs", "values")))
+            Postings(
+                *(arrays[f"{name}.{field}"] for field in ("keys", "offsets", "docs", "values"))
+            )
             for name in _POSTINGS
         ),
     )

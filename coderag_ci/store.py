@@ -12,6 +12,7 @@ import os
 import sqlite3
 import tempfile
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,14 +47,16 @@ class Store:
 
     def __init__(self, directory: Path) -> None:
         self.notes: list[str] = []
+        self.rebuilt = 0  # times that damage was found after rows had been read
         self.directory = self._writable(directory)
         self.path = self.directory / FILE_NAME
         self._full = False
-        try:
-            self._db = self._open()
-        except sqlite3.DatabaseError as error:
-            self._set_aside(error)
-            self._db = self._open()
+        with _lock(self.directory / "lock"):
+            try:
+                self._db = self._open()
+            except sqlite3.DatabaseError as error:
+                self._set_aside(error)
+                self._db = self._open()
 
     # ---- opening
 
@@ -86,6 +89,7 @@ class Store:
         )
 
     def _open(self) -> sqlite3.Connection:
+        self._inode = _inode(self.path)
         db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
             db.execute("PRAGMA trusted_schema=OFF")
@@ -96,6 +100,7 @@ class Store:
                 raise sqlite3.DatabaseError(f"schema {version}, expected {SCHEMA}")
             db.executescript(_TABLES)
             db.execute(f"PRAGMA user_version={SCHEMA}")
+            self._inode = _inode(self.path)
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) and "busy" not in str(error):
                 db.close()
@@ -106,27 +111,28 @@ class Store:
         return db
 
     def _set_aside(self, error: Exception) -> None:
-        """Move a damaged store away, under a lock, so that two processes do it once."""
-        with _lock(self.directory / "lock"):
-            if _readable(self.path):
-                return  # another process has already rebuilt it
-            aside = self.path.with_suffix(f".damaged-{int(time.time())}-{os.getpid()}")
-            for suffix in ("-wal", "-shm"):
-                with contextlib.suppress(OSError):
-                    os.unlink(f"{self.path}{suffix}")
-            with contextlib.suppress(FileNotFoundError):
-                os.replace(self.path, aside)
-            for old in sorted(self.directory.glob("store.damaged-*"))[:-1]:
-                with contextlib.suppress(OSError):
-                    old.unlink()
-            self.notes.append(f"index was damaged ({error}), set aside as {aside.name}, rebuilt")
+        """Move a damaged store away; the caller holds the lock, so two processes do it once."""
+        if _inode(self.path) != self._inode and _readable(self.path):
+            return  # another process has already rebuilt it
+        aside = self.path.with_suffix(f".damaged-{int(time.time())}-{os.getpid()}")
+        for suffix in ("-wal", "-shm"):
+            with contextlib.suppress(OSError):
+                os.unlink(f"{self.path}{suffix}")
+        with contextlib.suppress(FileNotFoundError):
+            os.replace(self.path, aside)
+        for old in sorted(self.directory.glob("store.damaged-*"))[:-1]:
+            with contextlib.suppress(OSError):
+                old.unlink()
+        self.notes.append(f"index was damaged ({error}), set aside as {aside.name}, rebuilt")
 
-    def _recover(self, error: sqlite3.DatabaseError) -> None:
+    def _recover(self, error: Exception) -> None:
         """Start anew after damage that shows only when rows are read."""
+        self.rebuilt += 1
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
-        self._set_aside(error)
-        self._db = self._open()
+        with _lock(self.directory / "lock"):
+            self._set_aside(error)
+            self._db = self._open()
 
     def close(self) -> None:
         """Checkpoint the log into the file, so that copying the file alone is enough."""
@@ -144,7 +150,10 @@ class Store:
         for languages, batch in _by_maker(unique):
             language, maker = languages
             for found in self._select(
-                "SELECT blob FROM rows WHERE language=? AND maker=? AND blob IN", batch, language, maker
+                "SELECT blob FROM rows WHERE language=? AND maker=? AND blob IN",
+                batch,
+                language,
+                maker,
             ):
                 present.add((found[0].hex(), language, maker))
         return [key for key in unique if key not in present]
@@ -154,15 +163,23 @@ class Store:
         for (language, maker), batch in _by_maker(dict.fromkeys(keys)):
             for blob, data in self._select(
                 "SELECT blob, data FROM rows WHERE language=? AND maker=? AND blob IN",
-                batch, language, maker,
+                batch,
+                language,
+                maker,
             ):
-                yield (blob.hex(), language, maker), data
+                if (whole := _unsealed(data, blob, language, maker)) is None:
+                    self._recover(_Damaged("a row does not match its checksum"))
+                    return
+                yield (blob.hex(), language, maker), whole
 
     def add_rows(self, rows: Sequence[tuple[RowKey, bytes]]) -> None:
         """Keep rows; on a full disk they are only not kept, which is noted once."""
         self._write(
             "INSERT OR IGNORE INTO rows VALUES (?,?,?,?)",
-            [(bytes.fromhex(blob), language, maker, data) for (blob, language, maker), data in rows],
+            [
+                (key := bytes.fromhex(blob), language, maker, _sealed(data, key, language, maker))
+                for (blob, language, maker), data in rows
+            ],
         )
 
     # ---- vectors
@@ -172,29 +189,31 @@ class Store:
         found: dict[bytes, bytes] = {}
         for start in range(0, len(texts), _BATCH):
             batch = texts[start : start + _BATCH]
-            found.update(
-                self._select("SELECT text, vector FROM vectors WHERE model=? AND text IN", batch, model)
-            )
+            for text, data in self._select(
+                "SELECT text, vector FROM vectors WHERE model=? AND text IN", batch, model
+            ):
+                if (vector := _unsealed(data, text, model)) is None:
+                    self._recover(_Damaged("a vector does not match its checksum"))
+                    return {}
+                found[text] = vector
         return found
 
     def vector_count(self, model: str) -> int:
         """Return how many vectors of a model are kept."""
-        found = self._db.execute("SELECT count(*) FROM vectors WHERE model=?", (model,)).fetchone()
-        return int(found[0])
+        return self._count("SELECT count(*) FROM vectors WHERE model=?", model)
 
     def add_vectors(self, vectors: Sequence[tuple[bytes, bytes]], model: str) -> None:
         """Keep vectors (float32 bytes) by text digest."""
         self._write(
             "INSERT OR IGNORE INTO vectors VALUES (?,?,?)",
-            [(text, model, vector) for text, vector in vectors],
+            [(text, model, _sealed(vector, text, model)) for text, vector in vectors],
         )
 
     # ---- views
 
     def touch_view(self, digest: str, keys: Iterable[RowKey]) -> None:
         """Note that a view was used, with the rows it needs, for ``prune``."""
-        known = self._db.execute("SELECT 1 FROM views WHERE digest=?", (digest,)).fetchone()
-        if known:
+        if self._fetch("SELECT 1 FROM views WHERE digest=?", digest):
             self._write("UPDATE views SET used=? WHERE digest=?", [(time.time(), digest)])
             return
         blobs = b"".join(sorted({bytes.fromhex(key[0]) for key in keys}))
@@ -211,23 +230,23 @@ class Store:
         Returns (rows dropped, bytes freed).
         """
         kept: set[bytes] = set()
-        for (keys,) in self._db.execute("SELECT keys FROM views").fetchall():
+        for (keys,) in self._fetch("SELECT keys FROM views"):
             kept.update(keys[i : i + blob_bytes] for i in range(0, len(keys), blob_bytes))
         before = self.size()
         dropped = [
             key
-            for *key, maker in self._db.execute("SELECT blob, language, maker, maker FROM rows")
+            for *key, maker in self._fetch("SELECT blob, language, maker, maker FROM rows")
             if key[0] not in kept or maker not in makers
         ]
         self._write("DELETE FROM rows WHERE blob=? AND language=? AND maker=?", dropped)
-        self._db.execute("VACUUM")
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._fetch("VACUUM")
+        self._fetch("PRAGMA wal_checkpoint(TRUNCATE)")
         return len(dropped), max(0, before - self.size())
 
     def counts(self) -> dict[str, int]:
         """Return the number of rows, vectors and views, and the bytes on disk."""
         names = ("rows", "vectors", "views")
-        counts = {n: self._db.execute(f"SELECT count(*) FROM {n}").fetchone()[0] for n in names}
+        counts = {name: self._count(f"SELECT count(*) FROM {name}") for name in names}  # noqa: S608
         return {**counts, "bytes": self.size()}
 
     def size(self) -> int:
@@ -239,10 +258,18 @@ class Store:
 
     def _select(self, sql: str, batch: Sequence[bytes], *arguments: str) -> list[tuple[Any, ...]]:
         marks = ",".join("?" * len(batch))
+        return self._fetch(f"{sql} ({marks})", *arguments, *batch)
+
+    def _count(self, sql: str, *arguments: str) -> int:
+        found = self._fetch(sql, *arguments)
+        return int(found[0][0]) if found else 0
+
+    def _fetch(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
+        """Run a statement; a locked store or a full disk gives nothing, damage is mended."""
         try:
-            return self._db.execute(f"{sql} ({marks})", (*arguments, *batch)).fetchall()
+            return self._db.execute(sql, arguments).fetchall()
         except sqlite3.OperationalError as error:
-            if "locked" in str(error) or "busy" in str(error):
+            if any(word in str(error) for word in ("locked", "busy", "full")):
                 return []
             self._recover(error)
         except sqlite3.DatabaseError as error:
@@ -265,6 +292,28 @@ class Store:
             self._recover(error)
 
 
+class _Damaged(Exception):
+    """What is stored is not what was written."""
+
+
+def _sealed(data: bytes, key: bytes, *names: str) -> bytes:
+    """Append a checksum of the data and its key: SQLite keeps none."""
+    checksum = zlib.crc32("\0".join(names).encode(), zlib.crc32(key))
+    return data + zlib.crc32(data, checksum).to_bytes(4, "little")
+
+
+def _unsealed(data: bytes, key: bytes, *names: str) -> bytes | None:
+    """Take the checksum off; None where it does not match."""
+    return data[:-4] if data == _sealed(data[:-4], key, *names) else None
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
 def _by_maker(keys: Iterable[RowKey]) -> Iterator[tuple[tuple[str, str], list[bytes]]]:
     groups: dict[tuple[str, str], list[bytes]] = {}
     for blob, language, maker in keys:
@@ -278,7 +327,9 @@ def _readable(path: Path) -> bool:
     try:
         with contextlib.closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as db:
             version = db.execute("PRAGMA user_version").fetchone()[0]
-            return bool(version == SCHEMA and db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+            return bool(
+                version == SCHEMA and db.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
+            )
     except sqlite3.Error:
         return False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 from collections import Counter
@@ -15,8 +16,8 @@ from coderag_ci.gitrepo import (
     GitRepo,
     encode_path,
 )
-from coderag_ci.parse.languages import language_of
 from coderag_ci.parse.content import MAX_BYTES
+from coderag_ci.parse.languages import language_of
 from coderag_ci.pathrules import PathRules, Skipped
 
 
@@ -25,15 +26,16 @@ class View:
     """The indexable paths of one tree, in path order.
 
     ``local`` maps the blobs that only the working tree has to the path they are read
-    from; all others are git objects. ``untracked`` holds every untracked file, indexable
-    or not. ``left_out`` counts paths by reason; ``skipped``
-    names those that a reader would want to know of.
+    from; all others are git objects. ``on_disk`` holds the blob of every path of a working
+    tree and ``untracked`` every untracked file, indexable or not. ``left_out`` counts
+    paths by reason; ``skipped`` names those that a reader would want to know of.
     """
 
     entries: tuple[Entry, ...]
     left_out: dict[str, int] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     local: dict[str, str] = field(default_factory=dict)
+    on_disk: dict[str, str] = field(default_factory=dict)
     untracked: tuple[Entry, ...] = ()
 
     @functools.cached_property
@@ -80,14 +82,13 @@ def working_view(repo: GitRepo, rules: PathRules) -> View:
             continue
         mode, data = content
         blob = repo.hash(data)
-        if known and known.blob in (blob, repo.hash(data.replace(b"\r\n", b"\n"))):
-            staged[path] = Entry(path, mode, known.blob)
-            continue
         staged[path] = Entry(path, mode, blob)
-        local[blob] = path
+        if known is None or known.blob != blob:
+            local[blob] = path
     new = tuple(staged[path] for path in untracked if path in staged)
     entries = sorted(staged.values(), key=lambda entry: encode_path(entry.path))
-    return _view(entries, rules, local=local, untracked=new)
+    seen = _view(entries, rules, local=local, untracked=new)
+    return dataclasses.replace(seen, on_disk={entry.path: entry.blob for entry in entries})
 
 
 def of_paths(repo: GitRepo, commit: str, paths: Iterable[str], rules: PathRules) -> View:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import selectors
@@ -117,7 +118,8 @@ class _Worker:
             env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,  # Ctrl-C reaches the parent alone
         )
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
         self._encode = msgspec.msgpack.Encoder().encode
         self._ready = selectors.DefaultSelector()
@@ -136,10 +138,8 @@ class _Worker:
 
     def close(self) -> None:
         """Let the process end by itself."""
-        try:
+        with contextlib.suppress(OSError):
             self._stdin.close()
-        except OSError:
-            pass
         try:
             self._process.wait(1)
         except subprocess.TimeoutExpired:
@@ -152,8 +152,6 @@ class _Worker:
         self._process.kill()
         self._process.wait()
         for stream in (self._stdin, self._stdout):
-            try:
+            with contextlib.suppress(OSError):
                 stream.close()
-            except OSError:
-                pass
         self._ready.close()

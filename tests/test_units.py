@@ -141,6 +141,15 @@ def test_decorators_and_leading_comments_belong_to_the_unit():
     ]
 
 
+@pytest.mark.parametrize(
+    "source",
+    ["/*\n * Adds.\n */\nint f(void) {}\n", "// Adds.\n// Two.\n/* b */\n/* c */ int f() {}\n"],
+)
+def test_comments_of_several_lines_belong_to_the_unit_whole(source):
+    """One that begins on the unit's first line does not hide those above it."""
+    assert told("c", source) == [(1, 4, "function", "f")]
+
+
 def test_a_comment_behind_code_does_not_belong_to_the_next_unit():
     """Only a comment on rows of its own is attached."""
     source = "package a\n\nvar x = 1 // One.\nfunc f() {}\n"
@@ -199,6 +208,23 @@ def test_a_long_function_is_split_at_the_borders_of_statements():
     assert_covered(source.encode(), parts)
 
 
+@pytest.mark.parametrize(
+    ("language", "statement", "head", "tail"),
+    [
+        ("python", '    value = query("""%s\nselect 1\nfrom t""")\n', "def f():\n", ""),
+        ("javascript", "  value%s\n  .then(a)\n  .then(b);\n", "function f() {\n", "}\n"),
+        ("php", "  value(\n  $%s,\n  $a\n  );\n", "<?php\nfunction f() {\n", "}\n"),
+    ],
+)
+def test_no_part_begins_within_a_statement(language, statement, head, tail):
+    """Text in strings, chained calls and arguments may stand as far left as statements do."""
+    source = head + statement % ("x" * 200) * 20 + tail
+    lines = source.splitlines()
+    parts = [part for part in cut(language, source) if part.symbol == "f"]
+    assert len(parts) > 2
+    assert all(lines[part.lines[0] - 1].lstrip().startswith("value") for part in parts[1:])
+
+
 def test_a_function_just_short_enough_is_one_chunk():
     """The limit is on bytes, so lines that fit are not split."""
     source = "def f():\n" + "    a = 1\n" * 50
@@ -208,9 +234,9 @@ def test_a_function_just_short_enough_is_one_chunk():
 def test_functions_within_a_long_function_are_chunks_of_their_own():
     """A short function keeps its inner ones; a long one is what is left without them."""
     inner = "    def g():\n        return 1\n\n"
-    short = f"def f():\n    x = 1\n\n{inner}    return g\n"
-    assert told("python", short) == [(1, 7, "function", "f")]
     filler = "    # " + "x" * 94 + "\n"
+    short = f"def f():\n{filler * 14}\n{inner}    return g\n"
+    assert told("python", short) == [(1, 20, "function", "f")]
     long = f"def f():\n    x = 1\n{filler * 10}\n{inner}{filler * 6}    return g\n"
     assert told("python", long) == [
         (1, 12, "function", "f"),
@@ -471,6 +497,7 @@ def test_a_file_of_blank_lines_has_no_chunks(language):
         (b"x" * 3_000_000, "larger than 1 MiB"),
         (b"x = 1\n" * (MAX_BYTES // 6 + 1), "larger than 1 MiB"),
         (b"x = 1\n" + b"y" * 20_001, "a line longer than 20,000 bytes"),
+        (b"x = 1\r" * 4_000, "a line longer than 20,000 bytes"),
         (b"x = 1\n\0", "binary"),
         (b"x" * 7_999 + b"\0", "binary"),
         (
@@ -478,7 +505,7 @@ def test_a_file_of_blank_lines_has_no_chunks(language):
             "Git LFS pointer",
         ),
     ],
-    ids=["one-line", "large", "long-line", "nul", "late-nul", "lfs"],
+    ids=["one-line", "large", "long-line", "cr", "nul", "late-nul", "lfs"],
 )
 @pytest.mark.parametrize("language", ["javascript", "json"])
 def test_what_is_not_source_is_skipped_with_a_reason(language, data, reason):

@@ -11,9 +11,10 @@ from coderag_ci.commands import options
 
 @click.command()
 @options.repository
+@options.config_file
 @click.option("--base", metavar="REF", help="In CI: the base whose config is read.")
 def config(
-    repo: str | None, config_file: str | None, index_dir: str | None, quiet: bool, base: str | None
+    repo: str | None, config_file: str | None, index_dir: str | None, base: str | None
 ) -> None:
     """Print every setting, its value and where it came from."""
     import msgspec

@@ -17,13 +17,19 @@ if TYPE_CHECKING:
 
 @click.command()
 @options.repository
+@options.config_file
+@options.quiet
 @options.models
-@click.option("--base", metavar="REF", help="What the change is made from. [default: the default branch]")
+@click.option(
+    "--base", metavar="REF", help="What the change is made from. [default: the default branch]"
+)
 @click.option("--head", metavar="REF", help="The change. [default: HEAD]")
 @click.option("--staged", is_flag=True, help="Compare the staged changes with HEAD.")
 @click.option("--worktree", is_flag=True, help="Compare the working tree with HEAD.")
 @click.option("--paths", metavar="PATHSPEC", multiple=True, help="Only these paths; repeatable.")
-@click.option("--budget", type=int, metavar="TOKENS", help="Tokens of the whole pack. [default: 8000]")
+@click.option(
+    "--budget", type=int, metavar="TOKENS", help="Tokens of the whole pack. [default: 8000]"
+)
 @click.option(
     "--format",
     "form",
@@ -35,9 +41,15 @@ if TYPE_CHECKING:
 @click.option("--output", "-o", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.option("--top-k", type=int, metavar="N", help="Most pieces of evidence. [default: 40]")
 @click.option("--recall", type=int, metavar="N", help="Candidates a channel. [default: 200]")
-@click.option("--weight", "weights", multiple=True, metavar="CHANNEL=W", help="Weight of a channel.")
-@click.option("--rerank", type=int, metavar="DEPTH", help="Candidates reranked; 0: none. [default: 50]")
-@click.option("--channel", "switched_on", multiple=True, metavar="NAME", help="Switch a channel on.")
+@click.option(
+    "--weight", "weights", multiple=True, metavar="CHANNEL=W", help="Weight of a channel."
+)
+@click.option(
+    "--rerank", type=int, metavar="DEPTH", help="Candidates reranked; 0: none. [default: 50]"
+)
+@click.option(
+    "--channel", "switched_on", multiple=True, metavar="NAME", help="Switch a channel on."
+)
 @click.option("--no-channel", "switched_off", multiple=True, metavar="NAME", help="Switch one off.")
 @click.option("--deadline", type=float, metavar="SECONDS", help="Give what there is by then.")
 @click.option("--strict", is_flag=True, help="Exit with 4 when the pack is degraded.")
@@ -49,7 +61,7 @@ def context(**given: Any) -> int:
     nothing was committed since, the working tree. Channels: diff, deleted, added, uses,
     defines, dense.
     """
-    from coderag_ci import change, ci, pipeline
+    from coderag_ci import change, ci, job, pipeline
     from coderag_ci.deadline import Deadline
     from coderag_ci.gitrepo import GitRepo
     from coderag_ci.progress import Progress
@@ -65,7 +77,7 @@ def context(**given: Any) -> int:
     settings = options.read_config(repo, given["config_file"], flags, surroundings, made.merge_base)
     progress = Progress(given["quiet"])
     pack = pipeline.make_pack(
-        pipeline.Job(
+        job.Job(
             repo,
             made,
             settings.config,
@@ -91,7 +103,13 @@ def _flags(given: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {
         key: given[key.replace("-", "_")]
         for key in (
-            "budget", "top-k", "recall", "rerank", "deadline", "embedding-model", "rerank-model"
+            "budget",
+            "top-k",
+            "recall",
+            "rerank",
+            "deadline",
+            "embedding-model",
+            "rerank-model",
         )
     }
     for name in (*given["switched_on"], *given["switched_off"]):

@@ -20,19 +20,21 @@ _PACKAGES = (
 
 @click.command()
 @options.repository
+@options.config_file
 @options.models
 def doctor(
     repo: str | None,
     config_file: str | None,
     index_dir: str | None,
-    quiet: bool,
     embedding_model: str | None,
     rerank_model: str | None,
 ) -> int:
     """Say what is installed and found, and how to mend what is not."""
     problems: list[str] = []
     click.echo(f"coderag-ci   {__version__}")
-    click.echo(f"python       {platform.python_version()} on {platform.system()} {platform.machine()}")
+    click.echo(
+        f"python       {platform.python_version()} on {platform.system()} {platform.machine()}"
+    )
     _packages(problems)
     _grammars(problems)
     flags = {"embedding-model": embedding_model, "rerank-model": rerank_model}
@@ -71,7 +73,9 @@ def _grammars(problems: list[str]) -> None:
             loaded.append(language.name)
         except Exception as error:
             name = language.distribution
-            problems.append(f"grammar {language.name}: {error}. pip install --force-reinstall {name}")
+            problems.append(
+                f"grammar {language.name}: {error}. pip install --force-reinstall {name}"
+            )
     click.echo(f"grammars     {', '.join(loaded)}")
 
 
@@ -95,7 +99,9 @@ def _repository(
     ]
     if git.shallow:
         state.append("shallow")
-        problems.append("the clone is shallow: history and merge bases may be missing. git fetch --unshallow")
+        problems.append(
+            "the clone is shallow: history and merge bases may be missing. git fetch --unshallow"
+        )
     click.echo(f"repository   {', '.join(state)}")
     default = git.default_branch()
     click.echo(f"default      {default or 'none found'}")
@@ -113,7 +119,9 @@ def _repository(
 def _models(embedding: str, rerank: str, problems: list[str]) -> None:
     from coderag_ci.models import CrossEncoder, Embedder, ModelUnavailable
 
-    def describe(label: str, name: str, plain: tuple[str, ...], load: Callable[[str], object]) -> None:
+    def describe(
+        label: str, name: str, plain: tuple[str, ...], load: Callable[[str], object]
+    ) -> None:
         if name in plain:
             click.echo(f"{label:12} {name}")
             return

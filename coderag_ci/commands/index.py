@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import time
+from typing import TYPE_CHECKING
 
 import click
 
 from coderag_ci.commands import options
 from coderag_ci.errors import EXIT_DEGRADED, EXIT_OK, UsageError
 
+if TYPE_CHECKING:
+    from coderag_ci.config import Config
+    from coderag_ci.gitrepo import GitRepo
+    from coderag_ci.store import Store
+
 
 @click.command()
 @options.repository
+@options.config_file
+@options.quiet
 @options.models
 @click.option("--ref", metavar="REF", help="The commit to index. [default: HEAD]")
 @click.option("--stats", is_flag=True, help="Say what the store holds, and index nothing.")
@@ -35,6 +43,7 @@ def index(
     """
     from coderag_ci import ci, store
     from coderag_ci.gitrepo import GitRepo
+    from coderag_ci.progress import Progress
 
     if (stats or prune) and ref:
         raise UsageError("--ref goes with neither --stats nor --prune", "leave it out")
@@ -43,9 +52,11 @@ def index(
     try:
         if stats:
             _print_stats(kept)
-            return EXIT_OK
         if prune:
             _prune(git, kept)
+        if stats or prune:
+            for note in kept.notes:
+                Progress(quiet).say(note)
             return EXIT_OK
         commit = git.resolve(ref or "HEAD")
         surroundings = ci.detect(os.environ)
@@ -56,7 +67,7 @@ def index(
         kept.close()
 
 
-def _warm(git, kept, commit, config, quiet) -> int:  # type: ignore[no-untyped-def]
+def _warm(git: GitRepo, kept: Store, commit: str, config: Config, quiet: bool) -> int:
     from coderag_ci import index as indexing
     from coderag_ci import view
     from coderag_ci.models import ModelUnavailable
@@ -68,9 +79,12 @@ def _warm(git, kept, commit, config, quiet) -> int:  # type: ignore[no-untyped-d
     rules = PathRules(config)
     progress = Progress(quiet)
     seen = view.commit_view(git, commit, rules)
-    with progress.task("indexing", worth=True) as advance:
-        update, fresh = indexing.update(git, seen, kept, advance)
-    opened = indexing.open_index(seen, kept, rules, fresh)
+    for _ in range(2):
+        with progress.task("indexing", worth=True) as advance:
+            update, fresh = indexing.update(git, seen, kept, advance)
+        opened = indexing.open_index(seen, kept, rules, fresh)
+        if not kept.rebuilt:  # else rows were lost on the way: once more
+            break
     kept.touch_view(seen.digest, [indexing.row_key(e.path, e.blob) for e in seen.entries])
     code = EXIT_OK
     vectors = ""
@@ -92,7 +106,7 @@ def _warm(git, kept, commit, config, quiet) -> int:  # type: ignore[no-untyped-d
     return code
 
 
-def _print_stats(kept) -> None:  # type: ignore[no-untyped-def]
+def _print_stats(kept: Store) -> None:
     counts = kept.counts()
     click.echo(f"store      {kept.path}")
     click.echo(f"blobs      {counts['rows']}")
@@ -104,7 +118,7 @@ def _print_stats(kept) -> None:  # type: ignore[no-untyped-def]
     click.echo(f"snapshots  {len(snapshots)}, {size / 1e6:.1f} MB")
 
 
-def _prune(git, kept) -> None:  # type: ignore[no-untyped-def]
+def _prune(git: GitRepo, kept: Store) -> None:
     from coderag_ci.parse.languages import BY_NAME, maker
 
     makers = {maker(name) for name in BY_NAME}

@@ -17,22 +17,24 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+quiet = click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
+config_file = click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    envvar="CODERAG_CONFIG",
+    help="Read settings from FILE instead of .coderag.yml.",
+)
+
+
 def repository(function: F) -> F:
-    """Add --repo, --config, --index-dir and --quiet."""
+    """Add --repo and --index-dir."""
     for option in (
-        click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors."),
         click.option(
             "--index-dir",
             metavar="DIR",
             envvar="CODERAG_INDEX_DIR",
             help="Where the index is kept. [default: the repository's git directory]",
-        ),
-        click.option(
-            "--config",
-            "config_file",
-            metavar="FILE",
-            envvar="CODERAG_CONFIG",
-            help="Read settings from FILE instead of .coderag.yml.",
         ),
         click.option("--repo", metavar="DIR", help="The repository. [default: the current one]"),
     ):
@@ -44,9 +46,13 @@ def models(function: F) -> F:
     """Add --embedding-model and --rerank-model."""
     for option in (
         click.option(
-            "--rerank-model", metavar="NAME", help="heuristic, none, a directory, or a model's name."
+            "--rerank-model",
+            metavar="NAME",
+            help="heuristic, none, a directory, or a model's name.",
         ),
-        click.option("--embedding-model", metavar="NAME", help="none, a directory, or a model's name."),
+        click.option(
+            "--embedding-model", metavar="NAME", help="none, a directory, or a model's name."
+        ),
     ):
         function = option(function)
     return function
@@ -84,4 +90,6 @@ def read_config(
         label = f"{config.FILE_NAME} of {base[:12]}"
     elif (found := repo.read_file(config.FILE_NAME)) and found[0] != MODE_SYMLINK:
         text = found[1].decode("utf-8", "replace")
-    return config.resolve(text, label, os.environ, {k: v for k, v in flags.items() if v is not None})
+    return config.resolve(
+        text, label, os.environ, {k: v for k, v in flags.items() if v is not None}
+    )

@@ -11,9 +11,8 @@ from coderag_ci.errors import EXIT_DIFFERS, EXIT_OK, SetupError
 @click.command()
 @click.argument("file", metavar="PACK.json")
 @options.repository
-def verify(
-    file: str, repo: str | None, config_file: str | None, index_dir: str | None, quiet: bool
-) -> int:
+@options.quiet
+def verify(file: str, repo: str | None, index_dir: str | None, quiet: bool) -> int:
     """Make the pack in PACK.json again; if it differs, say which stage differs first.
 
     Settings are those of the pack: the environment and config files do not count.
@@ -22,7 +21,7 @@ def verify(
 
     import msgspec
 
-    from coderag_ci import __version__, change, ci, pipeline
+    from coderag_ci import __version__, change, ci, job, pipeline
     from coderag_ci.config import resolve
     from coderag_ci.deadline import Deadline
     from coderag_ci.gitrepo import GitRepo
@@ -49,9 +48,7 @@ def verify(
     except msgspec.MsgspecError as error:
         raise SetupError(f"{file}: settings: {error}", "make the pack again") from error
     directory = options.index_directory(git, index_dir)
-    again = pipeline.make_pack(
-        pipeline.Job(git, made, config, directory, Deadline(0), Progress(quiet))
-    )
+    again = pipeline.make_pack(job.Job(git, made, config, directory, Deadline(0), Progress(quiet)))
     if again.digest == given.digest:
         click.echo(f"same: {again.digest}")
         return EXIT_OK

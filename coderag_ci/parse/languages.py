@@ -83,9 +83,7 @@ LANGUAGES = (
         (".ts", ".mts", ".cts"),
         attached=_JS_ATTACHED,
     ),
-    Language(
-        "tsx", "tree_sitter_typescript", "language_tsx", (".tsx",), attached=_JS_ATTACHED
-    ),
+    Language("tsx", "tree_sitter_typescript", "language_tsx", (".tsx",), attached=_JS_ATTACHED),
     Language("go", "tree_sitter_go", extensions=(".go",)),
     Language(
         "rust",
@@ -177,7 +175,15 @@ def maker(name: str) -> str:
 
     digest = hashlib.blake2b(digest_size=8)
     package = importlib.resources.files(__package__)
-    for module in ("content.py", "languages.py", "units.py", "windows.py", "terms.py", "parser.py", "row.py"):
+    for module in (
+        "content.py",
+        "languages.py",
+        "units.py",
+        "windows.py",
+        "terms.py",
+        "parser.py",
+        "row.py",
+    ):
         digest.update((package / module).read_bytes())
     language = BY_NAME[name]
     if language.module:

@@ -202,8 +202,10 @@ def _before(node: Node) -> Node | None:
 
 def _starts_row(node: Node) -> bool:
     before = node.prev_sibling
-    return before is None or before.end_point.row < node.start_point.row or (
-        before.end_point.column == 0
+    return (
+        before is None
+        or before.end_point.row < node.start_point.row
+        or (before.end_point.column == 0)
     )
 
 
@@ -230,7 +232,9 @@ def chunks(found: list[Definition], root: Node, lines: list[bytes]) -> list[Chun
     position = 1
     for definition in top:
         if definition.start > position:
-            result += cutter.blocks(position, definition.start - 1, (position, definition.start - 1))
+            result += cutter.blocks(
+                position, definition.start - 1, (position, definition.start - 1)
+            )
         if definition.end >= position:
             result += cutter.unit(definition, "", max(position, definition.start))
             position = definition.end + 1
@@ -311,10 +315,13 @@ class _Cutter:
         return size > LIMIT
 
     def _worth(self, start: int, end: int) -> bool:
-        """False for what only closes something: braces, blank lines."""
+        """Return False for what only closes something: braces, blank lines."""
         if trim_blank(self._lines, start, end) is None:
             return False
-        return any(line.strip(b" \t\r\f{}()[];,") not in (b"", b"end") for line in self._lines[start - 1 : end])
+        return any(
+            line.strip(b" \t\r\f{}()[];,") not in (b"", b"end")
+            for line in self._lines[start - 1 : end]
+        )
 
     def _is_border(self, line: int) -> bool:
         """Whether a statement begins on this line."""

@@ -29,13 +29,19 @@ def read(data: bytes, label: str) -> Pack:
             )
         return msgspec.json.decode(data, type=Pack)
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise SetupError(f"{label}: not a pack: {error}", "name a file made with --format json") from error
+        raise SetupError(
+            f"{label}: not a pack: {error}", "name a file made with --format json"
+        ) from error
 
 
 def schema() -> dict[str, Any]:
     """Return the JSON Schema generated from the types."""
     made = msgspec.json.schema(Pack)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "coderag-ci pack", **made}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "coderag-ci pack",
+        **made,
+    }
 
 
 def shipped_schema() -> dict[str, Any]:

@@ -103,7 +103,9 @@ def _what(file: DiffFile) -> str:
 def _piece(piece: Evidence, pack: Pack) -> Iterator[str]:
     name = f"<code>{escape_html(piece.symbol)}</code> " if piece.symbol else ""
     flags = "".join(f" [{flag}]" for flag in piece.flags)
-    spans = ", ".join(f"{start}–{end}" if end > start else f"{start}" for start, end in piece.ranges)
+    spans = ", ".join(
+        f"{start}–{end}" if end > start else f"{start}" for start, end in piece.ranges
+    )
     yield f"<details open><summary>{name}{piece.kind}{flags}, lines {spans}</summary>"
     yield ""
     link = permalink(pack.remote, pack.change.head, piece.path, piece.start, piece.end)

@@ -23,9 +23,7 @@ def counted(number: int, noun: str) -> str:
 def hunk_header(hunk: Hunk) -> str:
     """Return the ``@@`` line of a hunk."""
     section = f" {hunk.section}" if hunk.section else ""
-    return (
-        f"@@ -{hunk.old_start},{hunk.old_count} +{hunk.new_start},{hunk.new_count} @@{section}"
-    )
+    return f"@@ -{hunk.old_start},{hunk.old_count} +{hunk.new_start},{hunk.new_count} @@{section}"
 
 
 def change_line(pack: Pack, mark: Callable[[str], str]) -> str:

@@ -1,0 +1,48 @@
+"""What a pack is made from, and what a search of the repository gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from coderag_ci import pack
+from coderag_ci.change import Change
+from coderag_ci.config import Config
+from coderag_ci.deadline import Deadline
+from coderag_ci.gitrepo import GitRepo
+from coderag_ci.pathrules import Skipped
+from coderag_ci.progress import Progress
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that a pack is made from."""
+
+    repo: GitRepo
+    change: Change
+    config: Config
+    index_dir: Path
+    deadline: Deadline
+    progress: Progress
+
+
+@dataclass
+class Found:
+    """What the search of a view gave for a change; empty where there was nothing to search."""
+
+    diff: tuple[pack.DiffFile, ...] = ()
+    facts: Sequence[pack.Fact] = ()
+    evidence: Sequence[pack.Evidence] = ()
+    dropped: Sequence[pack.Dropped] = ()
+    skipped: Sequence[Skipped] = ()
+    degradations: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    index: pack.IndexInfo = field(default_factory=lambda: pack.IndexInfo(0, 0, {}))
+    used_diff: int = 0
+    used_evidence: int = 0
+    quota_diff: int = 0
+    quota_evidence: int = 0
+    indexed: int = 0
+    reused: int = 0
+    queries: Sequence[Mapping[str, str]] = ()
