@@ -9,7 +9,7 @@ import msgspec
 
 from coderag_ci.diff import Diff, FileDiff, Hunk
 from coderag_ci.index import Doc
-from coderag_ci.pack import Channel, DiffFile, Dropped, Evidence
+from coderag_ci.pack import Channel, DiffFile, Dropped, Evidence, Fact
 from coderag_ci.parse.windows import LIMIT
 from coderag_ci.pathrules import PathRules, flag_names, is_lock
 from coderag_ci.text import Texts
@@ -17,6 +17,7 @@ from coderag_ci.tokens import Counter
 
 _ENTRY_OVERHEAD = 40  # tokens of a piece's heading and reasons
 _FILE_OVERHEAD = 16
+_HUNK_OVERHEAD = 8
 _MOST_PARTS = 2  # chunks of one unit
 _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
 _OWN_SHARE = 0.2  # of the evidence budget, kept for the rest of the changed units
@@ -59,31 +60,19 @@ def assemble_diff(
 
     Hunks are taken by the weight of their file's change: ordinary code first, the
     smallest files before the largest so that most files are seen whole; tests, then
-    generated and vendored files last. Lock files are named, without hunks. Each file and
-    each cut stays counted.
+    generated and vendored files last. Lock files are named, without hunks. Each cut is
+    counted; files for whose name there is no room are left out.
     """
     order = sorted(diff.files, key=lambda f: (_rank_of_file(f, rules), _size(f), f.path))
     left = quota
     shown: dict[str, DiffFile] = {}
     for file in order:
-        left -= count(file.path) + _FILE_OVERHEAD
-        kept: list[Hunk] = []
-        cut_hunks = cut_lines = 0
-        if is_lock(file.path):
-            cut_hunks, cut_lines = len(file.hunks), _size(file)
-        for hunk in () if cut_hunks else file.hunks:
-            cost = count("\n".join(hunk.lines)) + 8
-            if cost <= left:
-                kept.append(hunk)
-                left -= cost
-                continue
-            part = _head_of(hunk, left, count)
-            cut_lines += len(hunk.lines) - (len(part.lines) if part else 0)
-            if part:
-                kept.append(part)
-                left -= count("\n".join(part.lines)) + 8
-            else:
-                cut_hunks += 1
+        heading = count(file.path) + _FILE_OVERHEAD
+        if heading > left:
+            continue
+        left -= heading
+        kept, cut_hunks, cut_lines, used = _fit(file, left, count)
+        left -= used
         shown[file.path] = DiffFile(
             file.path,
             file.old_path,
@@ -97,7 +86,44 @@ def assemble_diff(
             cut_hunks,
             cut_lines,
         )
-    return tuple(shown[file.path] for file in diff.files), quota - max(left, 0)
+    files = tuple(shown[file.path] for file in diff.files if file.path in shown)
+    return files, quota - left
+
+
+def assemble_facts(
+    facts: Sequence[Fact], quota: int, count: Counter
+) -> tuple[tuple[Fact, ...], int]:
+    """Return the first facts that fit, and the tokens used."""
+    kept: list[Fact] = []
+    used = 0
+    for fact in facts:
+        places = " ".join(f"{place.path}:{place.line} {place.symbol}" for place in fact.places)
+        cost = count(f"{fact.kind} {fact.text} {places}") + 8 * len(fact.places)
+        if used + cost <= quota:
+            kept.append(fact)
+            used += cost
+    return tuple(kept), used
+
+
+def _fit(file: FileDiff, left: int, count: Counter) -> tuple[list[Hunk], int, int, int]:
+    """Return the hunks that fit, the hunks and lines that do not, and the tokens used."""
+    if is_lock(file.path):
+        return [], len(file.hunks), _size(file), 0
+    kept: list[Hunk] = []
+    cut_hunks = cut_lines = used = 0
+    for hunk in file.hunks:
+        cost = left + 1
+        if len(hunk.lines) <= left - used:  # a line is a token at least
+            cost = count("\n".join(hunk.lines)) + _HUNK_OVERHEAD
+        part = hunk if used + cost <= left else _head_of(hunk, left - used, count)
+        if part is None:
+            cut_hunks += 1
+            cut_lines += len(hunk.lines)
+            continue
+        kept.append(part)
+        used += cost if part is hunk else count("\n".join(part.lines)) + _HUNK_OVERHEAD
+        cut_lines += len(hunk.lines) - len(part.lines)
+    return kept, cut_hunks, cut_lines, used
 
 
 def _rank_of_file(file: FileDiff, rules: PathRules) -> int:
@@ -115,10 +141,10 @@ def _head_of(hunk: Hunk, left: int, count: Counter) -> Hunk | None:
     """Return the first lines of a hunk that fit, where that is worth showing."""
     if left < 60:
         return None
-    low, high = 0, len(hunk.lines)
+    low, high = 0, min(left, len(hunk.lines))
     while low < high:
         middle = (low + high + 1) // 2
-        if count("\n".join(hunk.lines[:middle])) + 8 <= left:
+        if count("\n".join(hunk.lines[:middle])) + _HUNK_OVERHEAD <= left:
             low = middle
         else:
             high = middle - 1
@@ -145,7 +171,8 @@ def assemble_evidence(
     """Fill the evidence section, one entry a unit, best first.
 
     ``own`` are docs of changed units: what the diff does not show of them may take up to
-    a fifth. A piece that does not fit is dropped by name and the next one is tried.
+    a fifth. A piece that does not fit is dropped by name and the next one is tried; lines
+    that an earlier piece shows (a method of a class that is there whole) are left out.
     Returns (evidence, tokens used, dropped).
     """
     in_diff = {file.path: [_span(hunk) for hunk in file.hunks] for file in diff.files}
@@ -156,24 +183,27 @@ def assemble_evidence(
     own_pieces = _pieces(own, in_diff, texts, widen=False)
     chosen: list[_Piece] = []
     dropped: list[Dropped] = []
+    shown: dict[str, list[tuple[int, int]]] = {}
+
+    def take(some: Sequence[_Piece], left: int) -> int:
+        for piece in some:
+            path, lines = piece.doc.path, texts.lines(piece.doc.blob)
+            piece.ranges = _without(piece.ranges, shown.get(path, []), lines)
+            if not piece.ranges:
+                continue
+            cost = _cost(piece, texts, count)
+            if cost <= left:
+                chosen.append(piece)
+                left -= cost
+                shown.setdefault(path, []).extend(piece.ranges)
+            else:
+                dropped.append(_drop(piece, "does not fit the budget"))
+        return left
+
     reserve = min(int(quota * _OWN_SHARE), sum(_cost(p, texts, count) for p in own_pieces))
-    left = quota - reserve
-    for piece in pieces[:top_k]:
-        cost = _cost(piece, texts, count)
-        if cost <= left:
-            chosen.append(piece)
-            left -= cost
-        else:
-            dropped.append(_drop(piece, "does not fit the budget"))
+    left = take(pieces[:top_k], quota - reserve)
     dropped += [_drop(piece, "below the first entries") for piece in pieces[top_k:]]
-    left += reserve
-    for piece in own_pieces:
-        cost = _cost(piece, texts, count)
-        if cost <= left:
-            chosen.append(piece)
-            left -= cost
-        else:
-            dropped.append(_drop(piece, "does not fit the budget"))
+    left = take(own_pieces, left + reserve)
     evidence = [_evidence(piece, texts) for piece in chosen]
     return _by_file(evidence), quota - left, dropped
 

@@ -41,6 +41,6 @@ def _event(path: str) -> dict[str, Any]:
         if not path or file.stat().st_size > _MOST_EVENT_BYTES:
             return {}
         event = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return event if isinstance(event, dict) else {}

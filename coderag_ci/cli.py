@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -15,6 +14,7 @@ from coderag_ci.commands.doctor import doctor
 from coderag_ci.commands.index import index
 from coderag_ci.commands.verify import verify
 from coderag_ci.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CoderagError
+from coderag_ci.files import discard_stdout
 
 _EPILOG = """\b
 Exit codes:
@@ -50,7 +50,8 @@ def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code."""
     try:
         code = cli.main(arguments, prog_name="coderag-ci", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by the caller
+            sys.stdout.flush()
         return code if isinstance(code, int) else EXIT_OK
     except click.exceptions.Abort:
         return _interrupted()
@@ -62,8 +63,8 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return _interrupted()
-    except BrokenPipeError:  # the reader left; what it read was right
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except (BrokenPipeError, SystemExit):  # how click says that the reader left
+        discard_stdout()
         return EXIT_OK
     except Exception as error:
         _report(error, arguments)

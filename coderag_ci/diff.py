@@ -13,14 +13,17 @@ from coderag_ci.gitrepo import (
     GitRepo,
     RawChange,
     Sides,
+    encode_path,
 )
 from coderag_ci.parse.content import is_binary, is_lfs_pointer
 from coderag_ci.pathrules import Skipped
 from coderag_ci.view import View, read
 
 MAX_DIFFED_BYTES = 10 << 20
-MAX_PATCH_BYTES = 32 << 20
-_BATCH_BYTES = 8 << 20
+MAX_PATCH_BYTES = 6 << 20  # about 100,000 lines, two seconds of parsing
+_TOO_LARGE = "larger than 10 MiB: hunks not read"
+_GONE = "content is not here: hunks not read"
+_BATCH_BYTES = 2 << 20
 _BATCH_PATHS = 300
 _STATUS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "T": "modified"}
 
@@ -107,7 +110,7 @@ def compute(repo: GitRepo, sides: Sides, head: View | None, pathspecs: Sequence[
     hunks = _read_hunks(repo, sides, files, probes, skipped)
     done = [msgspec.structs.replace(f, hunks=tuple(hunks.get(f.path, ()))) for f in files]
     if head is not None and head.untracked:
-        done += _untracked(repo, head, pathspecs)
+        done += _untracked(repo, head, pathspecs, skipped)
     done.sort(key=lambda f: f.path)
     return Diff(tuple(done), tuple(skipped))
 
@@ -177,7 +180,10 @@ def _read_hunks(
     probes: dict[str, _Probe],
     skipped: list[Skipped],
 ) -> dict[str, list[Hunk]]:
-    """Read the patch in batches of bounded size; what is too large is skipped by name."""
+    """Read the patch in batches, the smallest files first.
+
+    What is too large, and what is left once the whole is, is skipped by name.
+    """
     found: dict[str, list[Hunk]] = {}
     batch: list[FileDiff] = []
     batch_bytes = total = 0
@@ -188,18 +194,21 @@ def _read_hunks(
             total += _read_batch(repo, sides, batch, found)
         batch, batch_bytes = [], 0
 
-    for file in files:
+    def sizes_of(file: FileDiff) -> list[int]:
+        return [probes[b].size for b in (file.old_blob, file.new_blob) if b in probes]
+
+    for file in sorted(files, key=lambda f: (sum(sizes_of(f)), f.path)):
         if file.kind in ("binary", "mode", "lfs", "empty"):
             continue
-        sizes = [probes[b].size for b in (file.old_blob, file.new_blob) if b in probes]
+        sizes = sizes_of(file)
         if any(size > MAX_DIFFED_BYTES for size in sizes):
-            skipped.append(Skipped(file.path, "larger than 10 MiB: hunks not read"))
+            skipped.append(Skipped(file.path, _TOO_LARGE))
             continue
         if any(size < 0 for size in sizes):
-            skipped.append(Skipped(file.path, "content is not in this clone: hunks not read"))
+            skipped.append(Skipped(file.path, _GONE))
             continue
         if total + batch_bytes > MAX_PATCH_BYTES:
-            skipped.append(Skipped(file.path, "change larger than 32 MiB: hunks not read"))
+            skipped.append(Skipped(file.path, "change larger than 6 MiB: hunks not read"))
             continue
         batch.append(file)
         batch_bytes += sum(sizes)
@@ -213,6 +222,7 @@ def _read_batch(
     repo: GitRepo, sides: Sides, files: list[FileDiff], found: dict[str, list[Hunk]]
 ) -> int:
     """Read the hunks of some files; returns the bytes of patch read."""
+    files = sorted(files, key=lambda file: encode_path(file.path))  # as git orders its patch
     paths = [path for file in files for path in dict.fromkeys((file.old_path, file.path))]
     patch = repo.patch(sides, paths)
     sections = _sections(patch)
@@ -221,7 +231,8 @@ def _read_batch(
         for file in files
         for _ in range(2 if file.kind == "symlink" and _changes_type(file) else 1)
     ]
-    if len(sections) != len(expected):  # the working tree moved: take the files one at a time
+    if len(sections) != len(expected) or not all(map(_belongs, expected, sections)):
+        # The working tree moved, or renames pair otherwise in a part: take them one at a time.
         if len(files) == 1:
             found[files[0].path] = [hunk for section in sections for hunk in _hunks(section)]
         else:
@@ -231,6 +242,19 @@ def _read_batch(
     for file, section in zip(expected, sections, strict=True):
         found.setdefault(file.path, []).extend(_hunks(section))
     return len(patch)
+
+
+def _belongs(file: FileDiff, section: list[bytes]) -> bool:
+    """Whether a section begins with the file's old content, as far as its header says."""
+    for line in section:
+        if line.startswith(b"index "):
+            old = line[6:].partition(b"..")[0].decode()
+            if old.strip("0"):
+                return file.old_blob.startswith(old)
+            return file.status == "added" or _changes_type(file)
+        if line.startswith(b"@@ "):
+            break
+    return True
 
 
 def _changes_type(file: FileDiff) -> bool:
@@ -289,7 +313,9 @@ def _text(latin: str) -> str:
     return latin.encode("latin-1").decode("utf-8", "replace")
 
 
-def _untracked(repo: GitRepo, head: View, pathspecs: Sequence[str]) -> Iterator[FileDiff]:
+def _untracked(
+    repo: GitRepo, head: View, pathspecs: Sequence[str], skipped: list[Skipped]
+) -> Iterator[FileDiff]:
     """Untracked files are additions that git does not diff."""
     wanted = set(repo.untracked(pathspecs))
     for entry in head.untracked:
@@ -299,7 +325,10 @@ def _untracked(repo: GitRepo, head: View, pathspecs: Sequence[str]) -> Iterator[
         hunks: tuple[Hunk, ...] = ()
         if entry.mode == MODE_SYMLINK and data is not None:
             kind, hunks = "symlink", (_addition(data),)
-        elif data is None or is_binary(data):
+        elif data is None:
+            kind = "text"
+            skipped.append(Skipped(entry.path, _TOO_LARGE if size > 0 else _GONE))
+        elif is_binary(data):
             kind = "binary"
         elif size == 0:
             kind = "empty"

@@ -5,6 +5,7 @@ Each fact comes with its places, bounded, the rest counted. None is a verdict.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -18,8 +19,9 @@ from coderag_ci.parse.terms import name_hash
 from coderag_ci.pathrules import PathRules
 from coderag_ci.text import Texts
 
-MOST_FACTS = 12
 _MOST_PLACES = 8
+_MOST_SIGNATURE = 160  # characters
+_MOST_FILES = 200
 _MOST_DEFINITIONS = 3
 _CALLABLE = frozenset({"function", "method", "macro"})
 _TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
@@ -34,12 +36,15 @@ def collect(
     texts: Texts,
     rules: PathRules,
 ) -> list[Fact]:
-    """Return the facts of a change, the gravest first."""
-    changed = {file.path: file.touched_lines() for file in diff.files if file.status != "deleted"}
+    """Return the facts of the most changed files, the gravest first."""
+    files = sorted(diff.files, key=lambda f: (-f.added - f.deleted, f.path))[:_MOST_FILES]
+    diff = Diff(tuple(sorted(files, key=lambda f: f.path)), ())
+    texts.load(blob for file in files for blob in (file.old_blob, file.new_blob))
+    changed = {file.path: file.touched_lines() for file in files if file.status != "deleted"}
     facts = _dangling(diff, head, base, index)
     facts += _signatures(diff, head, base, index, texts, changed)
     facts += _untested(diff, head, index, rules, changed)
-    return facts[:MOST_FACTS]
+    return facts
 
 
 def _dangling(
@@ -103,7 +108,8 @@ def _signatures(
                 and _related(file.path, index.doc(use.doc).path)
             ]
             text = (
-                f"`{symbol}` changed from `{before[symbol]}` to `{after[symbol]}`; "
+                f"`{symbol}` changed from {_short(before[symbol], after[symbol])} "
+                f"to {_short(after[symbol], before[symbol])}; "
                 f"{_count(len(uses), 'unit')} outside the changed lines "
                 f"{'call' if len(uses) != 1 else 'calls'} it"
             )
@@ -198,6 +204,15 @@ def _signature_lines(row: Row | None, blob: str, texts: Texts) -> dict[str, str]
             twice.add(symbol)
         found[symbol] = " ".join(" ".join(lines[first - 1 : last]).split()).rstrip("{: ")
     return {symbol: text for symbol, text in found.items() if symbol not in twice}
+
+
+def _short(text: str, other: str) -> str:
+    """Quote a signature; a long one from a little before where it differs from the other."""
+    if len(text) > _MOST_SIGNATURE:
+        start = max(0, len(os.path.commonprefix([text, other])) - _MOST_SIGNATURE // 4)
+        part = text[start : start + _MOST_SIGNATURE]
+        text = ("…" if start else "") + part + ("…" if start + len(part) < len(text) else "")
+    return f"`{text.replace('`', chr(39))}`"
 
 
 def _changed_units(row: Row | None, lines: set[int]) -> list[tuple[str, int]]:

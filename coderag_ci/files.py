@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import sys
 import tempfile
 
 from coderag_ci.errors import SetupError
@@ -37,3 +38,23 @@ def write_whole(path: str, data: bytes) -> None:
         raise SetupError(
             f"can not write {path}: {error.strerror}", "name another with --output"
         ) from error
+
+
+def write_stdout(data: bytes) -> None:
+    """Write to stdout. Raises SetupError, unless the reader has left: then BrokenPipeError."""
+    if sys.stdout is None:
+        raise SetupError("stdout is closed", "name a file with --output")
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        discard_stdout()
+        raise SetupError(f"can not write to stdout: {error.strerror}") from error
+
+
+def discard_stdout() -> None:
+    """Send what is still buffered nowhere, so that the end of the process does not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -19,7 +19,7 @@ from coderag_ci.errors import SetupError, UsageError
 
 try:
     import git
-    from git.exc import GitCommandError, GitError
+    from git.exc import GitCommandError
 except ImportError as error:  # GitPython looks for the git executable when imported
     raise SetupError("git was not found", "install git and put it on PATH") from error
 
@@ -53,26 +53,39 @@ _ENVIRONMENT = {
     "GIT_TRACE": "0",
     "LC_ALL": "C",
 }
+_OF_A_HOOK = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_PREFIX",
+)
 _DEEPEN = (
     "set fetch-depth: 0 in actions/checkout (GIT_DEPTH: 0 in GitLab), or run: git fetch --unshallow"
 )
 _DIFF = (
+    "-r",
     "--no-ext-diff",
+    "--find-renames=50%",
+    "--no-abbrev",
+    "--no-relative",
+    "--ignore-submodules=dirty",  # also overrides what .gitmodules says of it
+)
+_PATCH = (
+    "-p",
     "--no-textconv",
     "--no-color",
     "--text",
-    "--find-renames=50%",
     "--submodule=short",
-    "--ignore-submodules=dirty",  # also overrides what .gitmodules says of it
     "--src-prefix=a/",
     "--dst-prefix=b/",
     "--unified=3",
     "--inter-hunk-context=0",
     "--diff-algorithm=myers",
     "--indent-heuristic",
-    "--full-index",
-    "--no-abbrev",
-    "--no-relative",
 )
 
 
@@ -114,30 +127,51 @@ class GitRepo:
 
         Raises SetupError where there is none, or where git refuses it.
         """
-        self._environment = dict(_ENVIRONMENT)
-        start = os.path.abspath(directory or os.getcwd())
+        try:
+            start = os.path.abspath(directory or os.getcwd())
+        except FileNotFoundError as error:
+            raise SetupError("the current directory is gone", "change to another") from error
         if not os.path.isdir(start):
             raise SetupError(f"no such directory: {directory}", "name a repository with --repo")
-        explicit = directory is not None
-        if explicit and "GIT_DIR" in os.environ:  # a hook's variables speak of another repository
-            self._environment["GIT_DIR"] = _discover(start)
-        self._cwd = start
-        here = self._run(
-            "rev-parse", "--is-bare-repository", "--absolute-git-dir", "--git-common-dir"
-        )
-        bare, git_dir, common_dir = (os.fsdecode(line) for line in here.rstrip(b"\n").split(b"\n"))
+        named = directory is not None
+        bare, git_dir, common_dir, top = self._find(start, named)
         self.git_dir = Path(git_dir).resolve()
         self.common_dir = Path(start, common_dir).resolve()
-        self.root: Path | None = None
-        if bare == "false":
-            top = self._try("rev-parse", "--show-toplevel")  # fails inside .git
-            self.root = Path(top).resolve() if top else None
+        self.root = Path(top).resolve() if top and bare == "false" else None
+        self._cwd = str(self.root or self.git_dir)
+        self._environment = {**_ENVIRONMENT, "GIT_DIR": str(self.git_dir)}
         if self.root is not None:
             self._environment["GIT_WORK_TREE"] = str(self.root)
-        self._environment["GIT_DIR"] = str(self.git_dir)
-        self._cwd = str(self.root or self.git_dir)
-        if explicit:
+        if named:
             self._environment["GIT_INDEX_FILE"] = str(self.git_dir / "index")
+            self._environment["GIT_COMMON_DIR"] = str(self.common_dir)
+            self._environment["GIT_OBJECT_DIRECTORY"] = str(self.common_dir / "objects")
+            self._environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ""
+
+    def _find(self, start: str, named: bool) -> list[str]:
+        """Say whether it is bare, its directory, the common one and its top, if it has one.
+
+        The variables of a hook speak of another repository than one that was named.
+        """
+        environment = {**os.environ, **_ENVIRONMENT}
+        for name in _OF_A_HOOK if named else ():
+            environment.pop(name, None)
+        arguments = ["rev-parse", "--is-bare-repository", "--absolute-git-dir", "--git-common-dir"]
+        arguments.append("--show-toplevel")  # comes last: it fails where there is no working tree
+        try:
+            done = subprocess.run(
+                self._command(arguments),
+                cwd=start,
+                env=environment,
+                capture_output=True,
+                check=False,
+            )
+        except OSError as error:
+            raise SetupError(f"git could not be started: {error}") from error
+        lines = [os.fsdecode(line) for line in done.stdout.removesuffix(b"\n").split(b"\n")]
+        if len(lines) < 3:
+            raise _git_error(arguments, done.stderr)
+        return [*lines, ""][:4]
 
     @property
     def bare(self) -> bool:
@@ -195,7 +229,7 @@ class GitRepo:
         if ref.startswith("-") or "\0" in ref or not ref.strip():
             raise UsageError(f"not a ref: {ref!r}", "a ref does not begin with '-'")
         found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
-        if found:
+        if found and found.isalnum():  # ^REF excludes a commit
             return found
         if self.head() is None and ref == "HEAD":
             raise SetupError("the repository has no commits yet", "commit once, then run again")
@@ -423,7 +457,6 @@ class GitRepo:
             *sides.command(),
             "--raw",
             "-z",
-            "-r",
             *_DIFF,
             *sides.trees(),
             "--",
@@ -436,9 +469,8 @@ class GitRepo:
         """Return the patch of some literal paths between two sides."""
         return self._run(
             *sides.command(),
-            "-p",
-            "-r",
             *_DIFF,
+            *_PATCH,
             *sides.trees(),
             "--",
             *paths,
@@ -468,13 +500,6 @@ class Sides(NamedTuple):
     def trees(self) -> tuple[str, ...]:
         """Return the trees to name on the command line."""
         return (self.base, self.head) if self.head is not None else (self.base,)
-
-
-def _discover(start: str) -> str:
-    try:
-        return str(git.Repo(start, search_parent_directories=True).git_dir)
-    except GitError as error:
-        raise _not_a_repository() from error
 
 
 def _not_a_repository() -> SetupError:

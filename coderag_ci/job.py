@@ -33,6 +33,7 @@ class Found:
 
     diff: tuple[pack.DiffFile, ...] = ()
     facts: Sequence[pack.Fact] = ()
+    facts_more: int = 0
     evidence: Sequence[pack.Evidence] = ()
     dropped: Sequence[pack.Dropped] = ()
     skipped: Sequence[Skipped] = ()
@@ -40,6 +41,7 @@ class Found:
     notes: Sequence[str] = ()
     index: pack.IndexInfo = field(default_factory=lambda: pack.IndexInfo(0, 0, {}))
     used_diff: int = 0
+    used_facts: int = 0
     used_evidence: int = 0
     quota_diff: int = 0
     quota_evidence: int = 0

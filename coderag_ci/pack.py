@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import msgspec
 
@@ -112,6 +113,7 @@ class Budget(msgspec.Struct, frozen=True):
     diff: int
     evidence: int
     used_diff: int
+    used_facts: int
     used_evidence: int
     tokenizer: str
 
@@ -151,6 +153,7 @@ class Pack(msgspec.Struct, frozen=True):
     change: ChangeInfo
     diff: tuple[DiffFile, ...]
     facts: tuple[Fact, ...]
+    facts_more: int
     evidence: tuple[Evidence, ...]
     dropped: tuple[Dropped, ...]
     dropped_more: int
@@ -176,5 +179,21 @@ def sealed(pack: Pack) -> Pack:
     content = {
         name: getattr(pack, name) for name in pack.__struct_fields__ if name not in _UNDIGESTED
     }
-    data = msgspec.json.encode(content, order="deterministic")
+    try:
+        data = msgspec.json.encode(content, order="deterministic")
+    except UnicodeEncodeError:
+        return sealed(_encodable(pack))
     return msgspec.structs.replace(pack, digest="sha256:" + hashlib.sha256(data).hexdigest())
+
+
+def _encodable(pack: Pack) -> Pack:
+    """Return the pack with bytes that are not UTF-8, in paths or titles, written as escapes."""
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            return value.encode("utf-8", "backslashreplace").decode()
+        if isinstance(value, dict):
+            return {clean(key): clean(item) for key, item in value.items()}
+        return [clean(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    return msgspec.convert(clean(msgspec.to_builtins(pack)), Pack)

@@ -13,6 +13,8 @@ from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, NAME_FIELDS, Row
 from coderag_ci.pathrules import GENERATED, VENDORED, PathRules, is_lock
 
 MOST_QUERIES = 48
+_MOST_LINES = 400  # of one unit and kind
+_MOST_HUNK_LINES = 20_000  # of all files that ask
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
@@ -22,7 +24,8 @@ class Query:
 
     ``added``, ``deleted`` and ``context`` are lines without their sign. ``names`` are the
     unit's own name and the names defined on changed lines, of base or head; ``lines``
-    are the head lines of the unit (0, 0 where it is gone).
+    are the head lines of the unit (0, 0 where it is gone); ``weight`` is the number of
+    its changed lines, of which no more than 400 of each kind are kept.
     """
 
     path: str
@@ -34,6 +37,7 @@ class Query:
     deleted: list[str] = field(default_factory=list)
     context: list[str] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
+    weight: int = 0
 
     @property
     def label(self) -> str:
@@ -41,11 +45,6 @@ class Query:
         if self.kind == "section":
             return f"{self.path} ({self.symbol.rpartition('.')[2]})"
         return self.symbol or self.path
-
-    @property
-    def weight(self) -> int:
-        """Number of changed lines."""
-        return len(self.added) + len(self.deleted)
 
     def identifiers(self) -> dict[str, int]:
         """Count the identifiers of the changed lines."""
@@ -91,14 +90,15 @@ class _Units:
 
 def build(
     diff: Diff, head: Mapping[str, Row], base: Mapping[str, Row], rules: PathRules, title: str
-) -> tuple[list[Query], int]:
-    """Return the queries, the most changed unit first, and how many were left out.
+) -> tuple[list[Query], str]:
+    """Return the queries, the most changed unit first, and in words what did not ask.
 
     ``head`` and ``base`` give each side's row by path (of that side). Lock files and what is
     generated or vendored ask nothing.
     """
     found: dict[tuple[str, str], Query] = {}
-    for file in diff.files:
+    left = _MOST_HUNK_LINES
+    for file in sorted(diff.files, key=lambda f: (f.added + f.deleted, f.path)):
         if (
             file.kind != "text"
             or is_lock(file.path)
@@ -107,10 +107,18 @@ def build(
             continue
         new, old = _Units(head.get(file.path)), _Units(base.get(file.old_path))
         for hunk in file.hunks:
-            _read_hunk(found, file, hunk, new, old, title)
+            left -= len(hunk.lines)
+            if left > 0:
+                _read_hunk(found, file, hunk, new, old, title)
     queries = sorted(found.values(), key=lambda q: (-q.weight, q.path, q.lines))
     queries = [query for query in queries if query.weight]
-    return queries[:MOST_QUERIES], max(0, len(queries) - MOST_QUERIES)
+    limits = []
+    if left < 0:
+        limits.append(f"{-left:,} lines of hunks beyond {_MOST_HUNK_LINES:,} were not searched for")
+    if len(queries) > MOST_QUERIES:
+        more = len(queries) - MOST_QUERIES
+        limits.append(f"{more:,} less changed units were not searched for")
+    return queries[:MOST_QUERIES], "; ".join(limits)
 
 
 def _read_hunk(
@@ -125,7 +133,8 @@ def _read_hunk(
     waiting: list[str] = []
     for sign, old_line, new_line, text in hunk.numbered():
         if sign == " ":
-            (query.context if query else waiting).append(text)
+            if query is None or len(query.context) < _MOST_LINES:
+                (query.context if query else waiting).append(text)
             continue
         side, line = (old, old_line) if sign == "-" else (new, new_line)
         symbol, kind, lines = side.at(line)
@@ -137,8 +146,12 @@ def _read_hunk(
                 query.names[symbol] = None
         if sign == "+" and query.lines == (0, 0):
             query.lines = lines
-        (query.deleted if sign == "-" else query.added).append(text)
-        query.context += waiting
+        lines_of_kind = query.deleted if sign == "-" else query.added
+        query.weight += 1
+        if len(lines_of_kind) < _MOST_LINES:
+            lines_of_kind.append(text)
+        if len(query.context) < _MOST_LINES:
+            query.context += waiting
         waiting = []
         for name in side.defined_at(line):
             query.names[name] = None

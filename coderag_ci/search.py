@@ -27,6 +27,7 @@ from coderag_ci.segment import Array
 from coderag_ci.text import Texts
 from coderag_ci.trace import Recorder
 from coderag_ci.view import View
+from coderag_ci.workers import FILE_SECONDS
 
 # Seconds that the stages after each need; less than that is left: the step is not taken.
 _RESERVE_INDEX = 3.0
@@ -34,6 +35,9 @@ _RESERVE_DENSE = 4.0
 _RESERVE_RERANK = 1.5
 _WORTH_A_BAR = 200
 _MOST_OWN = 12
+_MOST_EMBEDDED_QUERIES = 8  # the most changed units; each costs a run of the model
+_TRACED = 1_000  # characters of a query that the trace keeps
+_FACTS_SHARE = 0.15  # of the budget
 _CANDIDATES_PER_PIECE = 3  # several candidates can be parts of one piece
 
 
@@ -72,11 +76,15 @@ def _search(
         asked, left_out = queries.build(diff, head_rows, base_rows, rules, job.change.title)
         counts["queries"] = len(asked)
         if left_out:
-            degradations.append(f"{left_out} smaller changed units were not searched for")
+            degradations.append(left_out)
     texts = Texts(job.repo, head)
     with recorder.stage("facts") as counts:
-        found.facts = facts.collect(diff, head_rows, base_rows, index, texts, rules)
-        counts["facts"] = len(found.facts)
+        collected = facts.collect(diff, head_rows, base_rows, index, texts, rules)
+        found.facts, found.used_facts = assemble.assemble_facts(
+            collected, int(config.budget * _FACTS_SHARE), count
+        )
+        found.facts_more = len(collected) - len(found.facts)
+        counts["facts"] = len(collected)
     own, allowed = _evidence_docs(index, diff)
     prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
     with recorder.stage("recall") as counts:
@@ -90,7 +98,7 @@ def _search(
     with recorder.stage("rerank") as counts:
         hits = _rerank(job, asked, fused, prepared, texts, degradations, counts)
     with recorder.stage("assemble") as counts:
-        worth = _above_floor(hits, ranked, config.floor)
+        worth = above_floor(hits, ranked, config.floor)
         counts["below_floor"] = len(hits) - len(worth)
         shown = worth[: config.top_k * _CANDIDATES_PER_PIECE]
         described = [_hit(doc, scores, asked, ranked, prepared) for doc, scores in shown]
@@ -99,7 +107,8 @@ def _search(
         counts.update(evidence=len(found.evidence), dropped=len(found.dropped))
     found.degradations = degradations
     found.queries = [
-        {"path": query.path, "unit": query.symbol, "text": query.text()} for query in asked
+        {"path": query.path, "unit": query.symbol, "text": query.text()[:_TRACED]}
+        for query in asked
     ]
     return found
 
@@ -124,7 +133,12 @@ def _index(
     both = View(tuple(dict.fromkeys([*head.entries, *base.entries])), local=head.local)
     with job.progress.task("indexing", len(both.entries) > _WORTH_A_BAR) as advance:
         update, fresh = indexing.update(
-            job.repo, both, kept, advance, expired=lambda: job.deadline.within(_RESERVE_INDEX)
+            job.repo,
+            both,
+            kept,
+            advance,
+            file_seconds=max(1.0, min(FILE_SECONDS, job.deadline.left() - _RESERVE_INDEX)),
+            expired=lambda: job.deadline.within(_RESERVE_INDEX),
         )
     opened = indexing.open_index(head, kept, rules, fresh)
     kept.touch_view(head.digest, [indexing.row_key(e.path, e.blob) for e in both.entries])
@@ -202,7 +216,7 @@ def _add_dense(
         candidates = candidates[:CANDIDATES]
         with job.progress.task("embedding", len(candidates) > 0) as advance:
             dense.fill(candidates, advance)
-    for query, per in zip(asked, ranked, strict=True):
+    for query, per in zip(asked[:_MOST_EMBEDDED_QUERIES], ranked, strict=False):
         per["dense"] = dense.rank(query, candidates)
 
 
@@ -315,7 +329,7 @@ def _hit(
     return assemble.Hit(prepared.index.doc(number), rounded, explain)
 
 
-def _above_floor(
+def above_floor(
     hits: Sequence[tuple[int, dict[str, float]]], ranked: Sequence[dict[str, Ranked]], floor: float
 ) -> list[tuple[int, dict[str, float]]]:
     """Keep hits linked by a name or by meaning, and those that share enough of some unit's diff.
@@ -350,7 +364,7 @@ def _assemble(
 ) -> None:
     found.quota_diff = int(config.budget * config.diff_share)
     found.diff, found.used_diff = assemble.assemble_diff(diff, found.quota_diff, count, rules)
-    found.quota_evidence = config.budget - found.used_diff
+    found.quota_evidence = config.budget - found.used_diff - found.used_facts
     found.evidence, found.used_evidence, found.dropped = assemble.assemble_evidence(
         hits, own, diff, found.quota_evidence, config.top_k, count, texts
     )

@@ -51,12 +51,7 @@ class Store:
         self.directory = self._writable(directory)
         self.path = self.directory / FILE_NAME
         self._full = False
-        with _lock(self.directory / "lock"):
-            try:
-                self._db = self._open()
-            except sqlite3.DatabaseError as error:
-                self._set_aside(error)
-                self._db = self._open()
+        self._db = self._start()
 
     # ---- opening
 
@@ -88,9 +83,22 @@ class Store:
             f"the index can not be written: {wanted}: {problem}", "name a folder with --index-dir"
         )
 
-    def _open(self) -> sqlite3.Connection:
+    def _start(self) -> sqlite3.Connection:
+        """Open the file; a damaged one is set aside, and on a full disk memory takes its place."""
+        with _lock(self.directory / "lock"):
+            for last in (False, True):
+                try:
+                    return self._open(str(self.path))
+                except sqlite3.DatabaseError as error:
+                    if last or any(word in str(error) for word in ("I/O", "full", "readonly")):
+                        self.notes.append(f"index not saved: {error}")
+                        break
+                    self._set_aside(error)
+        return self._open(":memory:")
+
+    def _open(self, path: str) -> sqlite3.Connection:
         self._inode = _inode(self.path)
-        db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        db = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
         try:
             db.execute("PRAGMA trusted_schema=OFF")
             db.execute("PRAGMA journal_mode=WAL")
@@ -132,7 +140,7 @@ class Store:
             self._db.close()
         with _lock(self.directory / "lock"):
             self._set_aside(error)
-            self._db = self._open()
+        self._db = self._start()
 
     def close(self) -> None:
         """Checkpoint the log into the file, so that copying the file alone is enough."""

@@ -26,7 +26,7 @@ class View:
     """The indexable paths of one tree, in path order.
 
     ``local`` maps the blobs that only the working tree has to the path they are read
-    from; all others are git objects. ``on_disk`` holds the blob of every path of a working
+    from; all others are git objects. ``on_disk`` holds the blob of every file of a working
     tree and ``untracked`` every untracked file, indexable or not. ``left_out`` counts
     paths by reason; ``skipped`` names those that a reader would want to know of.
     """
@@ -35,8 +35,8 @@ class View:
     left_out: dict[str, int] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     local: dict[str, str] = field(default_factory=dict)
-    on_disk: dict[str, str] = field(default_factory=dict)
     untracked: tuple[Entry, ...] = ()
+    on_disk: dict[str, str] = field(default_factory=dict)
 
     @functools.cached_property
     def digest(self) -> str:
@@ -88,7 +88,8 @@ def working_view(repo: GitRepo, rules: PathRules) -> View:
     new = tuple(staged[path] for path in untracked if path in staged)
     entries = sorted(staged.values(), key=lambda entry: encode_path(entry.path))
     seen = _view(entries, rules, local=local, untracked=new)
-    return dataclasses.replace(seen, on_disk={entry.path: entry.blob for entry in entries})
+    on_disk = {entry.path: entry.blob for entry in entries if entry.mode != MODE_SUBMODULE}
+    return dataclasses.replace(seen, on_disk=on_disk)
 
 
 def of_paths(repo: GitRepo, commit: str, paths: Iterable[str], rules: PathRules) -> View:

@@ -9,6 +9,7 @@ import selectors
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from coderag_ci.parse.worker import read_frame, write_frame
 
 FILE_SECONDS = 20.0
 _MOST_WORKERS = 8
+_PIPE_BYTES = 1 << 15
 _SMALL_JOB = 24  # files; fewer are not worth a second process
 
 Job = tuple[int, str, bytes]  # index, language, content
@@ -127,13 +129,24 @@ class _Worker:
 
     def ask(self, language: str, data: bytes, seconds: float) -> bytes | str:
         """Return the row's bytes, or in words why there are none."""
+        request = self._encode((language, data))
+        # A pipe takes 64 KiB at once; past that a worker that does not read blocks the writer.
+        late = threading.Timer(seconds, self._process.kill) if len(request) > _PIPE_BYTES else None
+        start = time.monotonic()
         try:
-            write_frame(self._stdin, self._encode((language, data)))  # type: ignore[arg-type]
-            if not self._ready.select(seconds):
+            if late:
+                late.start()
+            write_frame(self._stdin, request)  # type: ignore[arg-type]
+            if not self._ready.select(max(0.0, start + seconds - time.monotonic())):
                 return f"parser took longer than {seconds:.0f} s"
             answer = read_frame(self._stdout)  # type: ignore[arg-type]
         except OSError:
             answer = None
+        finally:
+            if late:
+                late.cancel()
+        if answer is None and time.monotonic() >= start + seconds:
+            return f"parser took longer than {seconds:.0f} s"
         return "parser died" if answer is None else answer
 
     def close(self) -> None:

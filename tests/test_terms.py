@@ -54,7 +54,7 @@ def test_identifiers_are_found_whole_and_in_parts(text, expected):
 
 def test_words_are_separated_by_what_is_no_letter_or_digit():
     """A hyphen joins words only between two of them."""
-    assert words("a.b(c, 'd-e') -f- --g=h\ti\n") == list("abc") + ["d-e"] + list("fghi")
+    assert words("a.b(c, 'd-e') -f- --g=h\ti\n") == [*"abc", "d-e", *"fghi"]
     assert words("größe.naïve") == ["größe", "naïve"]
 
 

@@ -187,7 +187,7 @@ def test_units_that_share_a_line_are_one_chunk():
 
 
 def long_function(statements: int) -> str:
-    """A Python function whose statements take three lines each, the first with its border."""
+    """Write a Python function whose statements take three lines each."""
     body = "".join(
         f"    value_{n} = compute(\n        first_argument={n},\n    )\n" for n in range(statements)
     )
@@ -209,20 +209,25 @@ def test_a_long_function_is_split_at_the_borders_of_statements():
 
 
 @pytest.mark.parametrize(
-    ("language", "statement", "head", "tail"),
+    ("language", "head", "statement", "tail"),
     [
-        ("python", '    value = query("""%s\nselect 1\nfrom t""")\n', "def f():\n", ""),
-        ("javascript", "  value%s\n  .then(a)\n  .then(b);\n", "function f() {\n", "}\n"),
-        ("php", "  value(\n  $%s,\n  $a\n  );\n", "<?php\nfunction f() {\n", "}\n"),
+        ("python", "def f():", ["    value = ('-'", "    '-'", "    '-')"], ""),
+        ("python", "def f():", ["    value = ('-'", "    and '-'", "    and '-')"], ""),
+        ("python", "def f():", ["    'value'.join('-'", "    and '-'", "    and '-')"], ""),
+        ("javascript", "function f() {", ["  value()", "  .then('-')", "  .then('-');"], "}"),
+        ("javascript", "function f() {", ["  value('-'); /*", "select '-'", "  from '-' */"], "}"),
+        ("php", "<?php\nfunction f() {", ["  value(", "  '-',", "  '-');"], "}"),
     ],
 )
-def test_no_part_begins_within_a_statement(language, statement, head, tail):
-    """Text in strings, chained calls and arguments may stand as far left as statements do."""
-    source = head + statement % ("x" * 200) * 20 + tail
+@pytest.mark.parametrize("width", range(40, 47))
+def test_no_part_begins_within_a_statement(language, head, statement, tail, width):
+    """Text, operators and arguments may stand as far left as statements, or further."""
+    body = "\n".join(line.replace("-'", "-" * width + "'") for line in statement)
+    source = f"{head}\n" + f"{body}\n" * 40 + tail
     lines = source.splitlines()
     parts = [part for part in cut(language, source) if part.symbol == "f"]
     assert len(parts) > 2
-    assert all(lines[part.lines[0] - 1].lstrip().startswith("value") for part in parts[1:])
+    assert all("value" in lines[part.lines[0] - 1] for part in parts[1:])
 
 
 def test_a_function_just_short_enough_is_one_chunk():
@@ -309,8 +314,10 @@ def assert_covered(data: bytes, parts: list[Part]) -> None:
     for part in parts:
         first, end = part.lines
         assert last < first <= end <= len(lines)
-        assert part.unit[0] <= first and end <= part.unit[1]
-        assert lines[first - 1].strip() and lines[end - 1].strip()
+        assert part.unit[0] <= first
+        assert part.unit[1] >= end
+        assert lines[first - 1].strip()
+        assert lines[end - 1].strip()
         size = sum(len(line) for line in lines[first - 1 : end])
         assert size <= LIMIT or first == end
         assert end - first <= WINDOW_LINES
@@ -525,15 +532,12 @@ def test_what_is_just_within_the_limits_is_parsed():
 
 
 @pytest.mark.parametrize(
-    ("language", "opening", "closing"),
-    [
-        ("java", "class A%d {\n", "}\n"),
-        ("javascript", "function f%d() {\n", "}\n"),
-    ],
+    ("language", "depth", "opening"),
+    [("java", 3000, "class A%d {\n"), ("javascript", 1000, "function f%d() {\n")],
 )
-def test_units_in_units_in_units_are_cut_to_a_depth(language, opening, closing):
+def test_units_in_units_in_units_are_cut_to_a_depth(language, depth, opening):
     """What is deeper than some thirty units stays in the unit around it."""
-    source = "".join(opening % n for n in range(3000)) + closing * 3000
+    source = "".join(opening % n for n in range(depth)) + "}\n" * depth
     parts = cut(language, source)
     assert_covered(source.encode(), parts)
     assert max(len(part.symbol.split(".")) for part in parts) == 32
@@ -642,9 +646,7 @@ def test_files_without_a_grammar_are_windows_cut_at_blank_lines(path):
     """A window takes in as many paragraphs as fit."""
     source = "\n\n".join(PARAGRAPHS) + "\n"
     parts = cut(language_of(path).name, source)
-    assert parts == [
-        Part(lines, "window", "", (0, 0), lines) for lines in [(1, 26), (28, 53)]
-    ]
+    assert parts == [Part(lines, "window", "", (0, 0), lines) for lines in [(1, 26), (28, 53)]]
 
 
 def test_a_window_without_blank_lines_is_cut_at_the_least_indentation():
@@ -655,6 +657,15 @@ def test_a_window_without_blank_lines_is_cut_at_the_least_indentation():
     assert starts[0] == 1
     assert len(starts) > 1
     assert all(start % 8 == 1 for start in starts)
+
+
+@pytest.mark.parametrize("width", range(80, 95))
+def test_no_window_begins_with_a_closing_bracket(width):
+    """It belongs to what it closes, although it stands as far left as what is next."""
+    source = f"a {{\n  x: {'y' * width};\n}}\n" * 60
+    starts = [part.lines[0] for part in cut("css", source)]
+    assert len(starts) > 2
+    assert all(start % 3 == 1 for start in starts)
 
 
 def test_a_long_line_is_a_window_by_itself():

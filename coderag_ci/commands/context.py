@@ -147,11 +147,9 @@ def write(text: str, output: str | None) -> None:
     Raises SetupError where the file can not be written.
     """
     data = text.encode("utf-8", "backslashreplace")
-    if output is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-        return
-    from coderag_ci.files import write_whole
+    from coderag_ci.files import write_stdout, write_whole
 
-    write_whole(output, data)
+    if output is None:
+        write_stdout(data)
+    else:
+        write_whole(output, data)

@@ -23,7 +23,7 @@ def _lines(pack: Pack) -> Iterator[str]:
     yield "# Evidence pack"
     yield ""
     yield from _header(pack)
-    if not pack.diff:
+    if not pack.change.files:
         yield ""
         yield "No changes."
         return
@@ -31,9 +31,14 @@ def _lines(pack: Pack) -> Iterator[str]:
         yield from ("", "## Facts", "")
         for fact in pack.facts:
             yield from _fact(fact, pack)
+        if pack.facts_more:
+            yield f"- and {counted(pack.facts_more, 'more fact')}"
     yield from ("", "## Diff", "")
     for file in pack.diff:
         yield from _file(file)
+    if (more := pack.change.files - len(pack.diff)) > 0:
+        yield f"*And {counted(more, 'more changed file')}.*"
+        yield ""
     yield from ("## Evidence", "")
     if not pack.evidence:
         yield "Nothing relevant found outside the change."
@@ -58,7 +63,8 @@ def _header(pack: Pack) -> Iterator[str]:
     budget = pack.budget
     yield (
         f"Searched {counted(pack.index.chunks, 'chunk')} of {counted(pack.index.files, 'file')}. "
-        f"Tokens: {budget.used_diff} diff + {budget.used_evidence} evidence of {budget.total}."
+        f"Tokens: {budget.used_diff} diff + {budget.used_facts} facts + "
+        f"{budget.used_evidence} evidence of {budget.total}."
     )
     for line in pack.degradations:
         yield ""

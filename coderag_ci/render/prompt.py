@@ -31,13 +31,15 @@ def _lines(pack: Pack, mark: str) -> Iterator[str]:
         yield from _data(mark, "title", [one_line(pack.change.title)])
     for line in pack.degradations:
         yield f"Evidence is limited: {one_line(line)}."
-    if not pack.diff:
+    if not pack.change.files:
         yield "No changes."
         return
     if pack.facts:
         yield from ("", "# Facts")
         for fact in pack.facts:
             yield from _data(mark, f"fact kind={fact.kind}", list(_fact(fact)))
+        if pack.facts_more:
+            yield f"And {counted(pack.facts_more, 'more fact')}."
     yield from ("", "# Diff")
     for file in pack.diff:
         label = f"file status={file.status} kind={file.kind} +{file.added} -{file.deleted}"
@@ -49,6 +51,8 @@ def _lines(pack: Pack, mark: str) -> Iterator[str]:
         yield from _data(mark, label, body)
         if file.cut_lines:
             yield f"{counted(file.cut_lines, 'line')} of this file's change are not shown."
+    if (more := pack.change.files - len(pack.diff)) > 0:
+        yield f"{counted(more, 'more changed file')} are not shown."
     yield from ("", "# Evidence")
     if not pack.evidence:
         yield "Nothing relevant was found outside the change."

@@ -1,0 +1,1 @@
+"""What the query file of each language finds."""
