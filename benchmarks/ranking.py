@@ -24,7 +24,18 @@ from typing import Any
 
 import msgspec
 
-from coderag_ci import assemble, config, diff, fuse, index, pathrules, queries, rerank, search, store
+from coderag_ci import (
+    assemble,
+    config,
+    diff,
+    fuse,
+    index,
+    pathrules,
+    queries,
+    rerank,
+    search,
+    store,
+)
 from coderag_ci import view as views
 from coderag_ci.bm25 import PostingsBM25
 from coderag_ci.channels import CHANNELS, Ranked, Search
@@ -38,7 +49,9 @@ _EVIDENCE_TOKENS = 4000
 class Case:
     """One case, its view and its queries."""
 
-    def __init__(self, repo: GitRepo, kept: store.Store, raw: dict[str, Any], settings: Any) -> None:
+    def __init__(
+        self, repo: GitRepo, kept: store.Store, raw: dict[str, Any], settings: Any
+    ) -> None:
         self.gold = raw["gold"]
         self.path = raw["query_files"][0]
         rules = pathrules.PathRules(settings)
@@ -111,9 +124,7 @@ def rankings(case: Case, settings: Any) -> dict[str, list[int]]:
 
 def pack_recall(case: Case, docs: list[int], settings: Any) -> float:
     """Return the share of gold met by the lines that a pack shows."""
-    hits = [
-        assemble.Hit(case.index.doc(doc), {}, tuple) for doc in docs[: settings.top_k * 3]
-    ]
+    hits = [assemble.Hit(case.index.doc(doc), {}, tuple) for doc in docs[: settings.top_k * 3]]
     evidence, _, _ = assemble.assemble_evidence(
         hits, [], case.diff, _EVIDENCE_TOKENS, settings.top_k, estimate, case.texts
     )

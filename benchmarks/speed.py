@@ -162,9 +162,8 @@ def main() -> None:
     print(f"yardsticks: read {read:.2f} s, bare {prototype:.2f} s")
     for label, times in (("cold", cold), ("warm", warm), ("one commit on", one)):
         value = statistics.median(times)
-        print(
-            f"{label:14} {value:6.2f} s  {value / read:6.1f} × read  {value / prototype:5.2f} × bare"
-        )
+        ratios = f"{value / read:6.1f} × read  {value / prototype:5.2f} × bare"
+        print(f"{label:14} {value:6.2f} s  {ratios}")
     print(f"index {size:.1f} MB, peak RSS {memory:.0f} MB")
 
 

@@ -18,6 +18,7 @@ from coderag_ci.tokens import Counter
 _ENTRY_OVERHEAD = 40  # tokens of a piece's heading and reasons
 _FILE_OVERHEAD = 16
 _HUNK_OVERHEAD = 8
+_NAMES_SHARE = 0.4  # of the diff's quota, for the headings of its files
 _MOST_PARTS = 2  # chunks of one unit
 _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
 _OWN_SHARE = 0.2  # of the evidence budget, kept for the rest of the changed units
@@ -58,36 +59,71 @@ def assemble_diff(
 ) -> tuple[tuple[DiffFile, ...], int]:
     """Fit the diff into its quota; returns the files in path order and the tokens used.
 
-    Hunks are taken by the weight of their file's change: ordinary code first, the
-    smallest files before the largest so that most files are seen whole; tests, then
-    generated and vendored files last. Lock files are named, without hunks. Each cut is
-    counted; files for whose name there is no room are left out.
+    Files are named first, as far as two fifths of the quota go. Hunks follow by the weight
+    of their file's change: ordinary code, then tests, then what is generated or vendored,
+    and in each the most changed first; but no file takes more than a third before each has
+    had its turn. Lock files get no hunks. What is cut is counted.
     """
-    order = sorted(diff.files, key=lambda f: (_rank_of_file(f, rules), _size(f), f.path))
+    order = sorted(
+        diff.files, key=lambda f: (_rank_of_file(f, rules), -f.added - f.deleted, f.path)
+    )
     left = quota
-    shown: dict[str, DiffFile] = {}
+    fits: list[_Fit] = []
     for file in order:
         heading = count(file.path) + _FILE_OVERHEAD
-        if heading > left:
-            continue
-        left -= heading
-        kept, cut_hunks, cut_lines, used = _fit(file, left, count)
-        left -= used
-        shown[file.path] = DiffFile(
-            file.path,
-            file.old_path,
-            file.status,
-            file.kind,
-            f"{file.old_mode:06o}",
-            f"{file.new_mode:06o}",
-            file.added,
-            file.deleted,
-            tuple(kept),
-            cut_hunks,
-            cut_lines,
-        )
-    files = tuple(shown[file.path] for file in diff.files if file.path in shown)
-    return files, quota - left
+        if left - heading >= quota * (1 - _NAMES_SHARE):
+            left -= heading
+            fits.append(_Fit(file, [] if is_lock(file.path) else list(file.hunks)))
+    for most in (quota // 3, quota):
+        for fit in fits:
+            left -= _take(fit, min(left, most), count, whole=most < quota)
+    shown = {fit.file.path: _shown(fit) for fit in fits}
+    return tuple(shown[f.path] for f in diff.files if f.path in shown), quota - left
+
+
+@dataclass
+class _Fit:
+    """A changed file on its way into the pack: hunks that wait and hunks that are in."""
+
+    file: FileDiff
+    waiting: list[Hunk]
+    kept: list[Hunk] = field(default_factory=list)
+
+
+def _take(fit: _Fit, left: int, count: Counter, *, whole: bool) -> int:
+    """Move the next hunks that fit; returns the tokens used. ``whole``: never part of one."""
+    used = 0
+    while fit.waiting:
+        hunk = fit.waiting[0]
+        cost = left + 1
+        if len(hunk.lines) <= left - used:  # a line is a token at least
+            cost = count("\n".join(hunk.lines)) + _HUNK_OVERHEAD
+        if used + cost > left:
+            part = None if whole else _head_of(hunk, left - used, count)
+            if part is not None:
+                fit.kept.append(part)
+                used += count("\n".join(part.lines)) + _HUNK_OVERHEAD
+            return used
+        fit.kept.append(fit.waiting.pop(0))
+        used += cost
+    return used
+
+
+def _shown(fit: _Fit) -> DiffFile:
+    file = fit.file
+    return DiffFile(
+        file.path,
+        file.old_path,
+        file.status,
+        file.kind,
+        f"{file.old_mode:06o}",
+        f"{file.new_mode:06o}",
+        file.added,
+        file.deleted,
+        tuple(fit.kept),
+        cut_hunks=len(file.hunks) - len(fit.kept),
+        cut_lines=_size(file) - sum(len(hunk.lines) for hunk in fit.kept),
+    )
 
 
 def assemble_facts(
@@ -103,27 +139,6 @@ def assemble_facts(
             kept.append(fact)
             used += cost
     return tuple(kept), used
-
-
-def _fit(file: FileDiff, left: int, count: Counter) -> tuple[list[Hunk], int, int, int]:
-    """Return the hunks that fit, the hunks and lines that do not, and the tokens used."""
-    if is_lock(file.path):
-        return [], len(file.hunks), _size(file), 0
-    kept: list[Hunk] = []
-    cut_hunks = cut_lines = used = 0
-    for hunk in file.hunks:
-        cost = left + 1
-        if len(hunk.lines) <= left - used:  # a line is a token at least
-            cost = count("\n".join(hunk.lines)) + _HUNK_OVERHEAD
-        part = hunk if used + cost <= left else _head_of(hunk, left - used, count)
-        if part is None:
-            cut_hunks += 1
-            cut_lines += len(hunk.lines)
-            continue
-        kept.append(part)
-        used += cost if part is hunk else count("\n".join(part.lines)) + _HUNK_OVERHEAD
-        cut_lines += len(hunk.lines) - len(part.lines)
-    return kept, cut_hunks, cut_lines, used
 
 
 def _rank_of_file(file: FileDiff, rules: PathRules) -> int:

@@ -14,6 +14,8 @@ from coderag_ci.config import Bm25
 from coderag_ci.index import Index
 from coderag_ci.segment import Array
 
+_REMEMBERED_TERMS = 512  # a common term's postings take a megabyte in a large repository
+
 
 class PostingsBM25(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     """``BM25Okapi`` with the library's parameters and idf, over postings.
@@ -32,6 +34,7 @@ class PostingsBM25(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
         self.corpus_size = index.size
         self.avgdl = index.average_length
         length = index.lengths / self.avgdl if self.avgdl else index.lengths
+        self._term = functools.lru_cache(maxsize=_REMEMBERED_TERMS)(self._look_up)
         self._norm: Array = self.k1 * (1 - self.b + self.b * length)
 
     def idf_of(self, term: int) -> float:
@@ -60,8 +63,7 @@ class PostingsBM25(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
             n * self.idf_of(term) * n * (self.k1 + 1) / (n + norm) for term, n in counts.items()
         )
 
-    @functools.lru_cache(maxsize=4096)  # noqa: B019  # lives as long as the run
-    def _term(self, term: int) -> tuple[Array, Array, float]:
+    def _look_up(self, term: int) -> tuple[Array, Array, float]:
         """Return (docs, tf part of the score, idf) of a term."""
         docs, counts = self.index.term(term)
         tf = counts.astype(np.float64)

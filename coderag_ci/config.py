@@ -5,7 +5,7 @@ Precedence: flags, then ``CODERAG_*`` of the environment, then the file, then th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -14,7 +14,8 @@ from msgspec import Meta
 from coderag_ci.errors import UsageError
 
 FILE_NAME = ".coderag.yml"
-_MAX_FILE_BYTES = 1 << 16
+MAX_BYTES = 1 << 16
+_DEEPEST = 16  # levels of brackets; PyYAML takes minutes over thousands
 
 Weight = Annotated[float, Meta(ge=0, le=1000)]
 
@@ -174,26 +175,39 @@ def _from_yaml(text: str, label: str) -> dict[str, Any]:
     """Read the file into dotted keys; every complaint names the line."""
     import yaml
 
-    if len(text) > _MAX_FILE_BYTES:
+    if len(text) > MAX_BYTES:
         raise UsageError(f"{label} is larger than 64 KiB", "keep only settings in it")
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent) and event.start_mark:
-                raise UsageError(
-                    f"{label}, line {event.start_mark.line + 1}: aliases are not read",
-                    "write the value out",
-                )
+        _check_events(yaml.parse(text, Loader=yaml.SafeLoader), label)
         root = yaml.compose(text, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError) as error:
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise UsageError(f"{label}, line {line}: not valid YAML: {error.reason}") from error
+    except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "nested too deeply"
-        raise UsageError(f"{label}{line}: not valid YAML: {problem}", "mend the file") from error
-    if root is None:
+        where = f"{label}, line {mark.line + 1}" if mark else label
+        problem = getattr(error, "problem", None) or "it can not be read"
+        raise UsageError(f"{where}: not valid YAML: {problem}", "mend the file") from error
+    if root is None or root.tag == "tag:yaml.org,2002:null":
         return {}
     found: dict[str, Any] = {}
     _read_mapping(root, "", set(keys()), label, found)
     return found
+
+
+def _check_events(events: Iterable[Any], label: str) -> None:
+    """Refuse what could make a small file large or slow: aliases and deep nesting."""
+    import yaml
+
+    depth = 0
+    for event in events:
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        where = f"{label}, line {event.start_mark.line + 1}"
+        if isinstance(event, yaml.AliasEvent):
+            raise UsageError(f"{where}: aliases are not read", "write the value out")
+        if depth > _DEEPEST:
+            raise UsageError(f"{where}: nested too deeply", "no setting needs that")
 
 
 def _read_mapping(
@@ -210,13 +224,16 @@ def _read_mapping(
     for key_node, value_node in node.value:
         key = f"{prefix}{getattr(key_node, 'value', '')}"
         where = f"{label}, line {key_node.start_mark.line + 1}"
-        if key in seen:
+        if key in seen or key in found:
             raise UsageError(f"{where}: {key}: given twice", "keep one")
         seen.add(key)
         if any(name.startswith(key + ".") for name in known):
             _read_mapping(value_node, key + ".", known, label, found)
         elif key in known:
-            value = yaml.SafeLoader("").construct_document(value_node)
+            try:
+                value = yaml.SafeLoader("").construct_document(value_node)
+            except Exception as error:  # a wrong tag or date raises anything
+                raise UsageError(f"{where}: {key}: not a value", _hint(key)) from error
             found[key] = convert(key, value, where)
         else:
             near = difflib.get_close_matches(key, known, 1)

@@ -17,6 +17,8 @@ from coderag_ci.text import Texts
 
 CANDIDATES = 64
 _WRITE_EVERY = 64
+# Chunks of equal text share a vector, so fewer vectors than chunks may still be all of them.
+_WORTH_READING = 0.9
 
 
 class Dense:
@@ -50,7 +52,7 @@ class Dense:
         """Use the whole view if all of it has vectors in the store."""
         docs = np.flatnonzero(self._search.allowed).tolist()
         known = self._store.vector_count(self._embedder.digest)
-        if known < len(docs):
+        if known < _WORTH_READING * len(docs):
             return False
         self._take_stored(docs)
         self.whole = len(self._vectors) >= len(docs)
@@ -81,7 +83,8 @@ class Dense:
         (wanted,) = self._embedder.embed([self._query_prefix + query.text()])
         matrix = np.stack([self._vectors[doc] for doc in docs])
         scores = np.zeros(len(self._search.index.lengths))
-        scores[docs] = np.maximum(matrix @ wanted, 0)
+        # The last bits of a product depend on a row's place; equal texts have to tie.
+        scores[docs] = np.maximum(np.round(matrix @ wanted, 6), 0)
         return self._search.rank(scores)
 
     def _take_stored(self, docs: Sequence[int]) -> dict[int, bytes]:

@@ -22,6 +22,7 @@ from coderag_ci.view import View, read
 MAX_DIFFED_BYTES = 10 << 20
 MAX_PATCH_BYTES = 6 << 20  # about 100,000 lines, two seconds of parsing
 _TOO_LARGE = "larger than 10 MiB: hunks not read"
+_CHANGE_TOO_LARGE = "change larger than 6 MiB: hunks not read"
 _GONE = "content is not here: hunks not read"
 _BATCH_BYTES = 2 << 20
 _BATCH_PATHS = 300
@@ -208,7 +209,7 @@ def _read_hunks(
             skipped.append(Skipped(file.path, _GONE))
             continue
         if total + batch_bytes > MAX_PATCH_BYTES:
-            skipped.append(Skipped(file.path, "change larger than 6 MiB: hunks not read"))
+            skipped.append(Skipped(file.path, _CHANGE_TOO_LARGE))
             continue
         batch.append(file)
         batch_bytes += sum(sizes)
@@ -318,6 +319,7 @@ def _untracked(
 ) -> Iterator[FileDiff]:
     """Untracked files are additions that git does not diff."""
     wanted = set(repo.untracked(pathspecs))
+    left = MAX_PATCH_BYTES
     for entry in head.untracked:
         if entry.path not in wanted:
             continue
@@ -333,7 +335,12 @@ def _untracked(
         elif size == 0:
             kind = "empty"
         else:
-            kind, hunks = "text", (_addition(data),)
+            kind = "text"
+            left -= size
+            if left > 0:
+                hunks = (_addition(data),)
+            else:
+                skipped.append(Skipped(entry.path, _CHANGE_TOO_LARGE))
         yield FileDiff(
             entry.path,
             entry.path,

@@ -5,7 +5,6 @@ Each fact comes with its places, bounded, the rest counted. None is a verdict.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -209,7 +208,9 @@ def _signature_lines(row: Row | None, blob: str, texts: Texts) -> dict[str, str]
 def _short(text: str, other: str) -> str:
     """Quote a signature; a long one from a little before where it differs from the other."""
     if len(text) > _MOST_SIGNATURE:
-        start = max(0, len(os.path.commonprefix([text, other])) - _MOST_SIGNATURE // 4)
+        pairs = enumerate(zip(text, other, strict=False))
+        differs = next((i for i, (one, two) in pairs if one != two), len(other))
+        start = max(0, differs - _MOST_SIGNATURE // 4)
         part = text[start : start + _MOST_SIGNATURE]
         text = ("…" if start else "") + part + ("…" if start + len(part) < len(text) else "")
     return f"`{text.replace('`', chr(39))}`"

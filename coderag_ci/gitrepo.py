@@ -139,6 +139,7 @@ class GitRepo:
         self.common_dir = Path(start, common_dir).resolve()
         self.root = Path(top).resolve() if top and bare == "false" else None
         self._cwd = str(self.root or self.git_dir)
+        self._start = Path(start).resolve()
         self._environment = {**_ENVIRONMENT, "GIT_DIR": str(self.git_dir)}
         if self.root is not None:
             self._environment["GIT_WORK_TREE"] = str(self.root)
@@ -221,6 +222,20 @@ class GitRepo:
             if "dubious ownership" in error.message:
                 raise
             return None
+
+    def from_root(self, pathspec: str) -> str:
+        """Make a pathspec count from the top of the work tree, as git does from a subfolder.
+
+        One with magic (``:``) counts from the top already.
+        """
+        if (
+            self.root is None
+            or pathspec.startswith(":")
+            or not self._start.is_relative_to(self.root)
+        ):
+            return pathspec
+        joined = os.path.normpath(self._start.relative_to(self.root) / pathspec)
+        return "." if joined == "." else joined + "/" * pathspec.endswith("/")
 
     # ---- refs
 
@@ -320,12 +335,18 @@ class GitRepo:
         return entries
 
     def file_at(self, commit: str, path: str) -> bytes | None:
-        """Return a regular file's content at a commit; None where there is none."""
+        """Return a regular file's content at a commit; None where there is none.
+
+        Raises SetupError where it is larger than 1 MiB, or missing in a partial clone.
+        """
         out = self._run("ls-tree", "-z", "--full-tree", commit, "--", path, literal=True)
         meta = out.partition(b"\t")[0].split(b" ")
         if len(meta) != 3 or int(meta[0], 8) & 0o170000 != 0o100000:
             return None
-        ((_, _, data),) = self.blobs([meta[2].decode()], 1 << 20)
+        ((_, size, data),) = self.blobs([meta[2].decode()], 1 << 20)
+        if data is None:
+            reason = "it is larger than 1 MiB" if size > 0 else "its content is not in this clone"
+            raise SetupError(f"{path} of {commit[:12]} can not be read: {reason}")
         return data
 
     def index(self) -> tuple[list[Entry], list[str]]:
@@ -376,11 +397,38 @@ class GitRepo:
         )
         return bool(out)
 
-    def read_file(self, path: str) -> tuple[int, bytes] | None:
+    def read_file(self, path: str, max_bytes: int) -> tuple[int, bytes | None] | None:
         """Read a working-tree file: (mode, content); a link gives its target; None if gone.
 
-        No link is followed, neither the file itself nor a directory on the way to it.
+        Content is None over ``max_bytes``. No link is followed, neither the file itself nor
+        a directory on the way to it.
         """
+        opened = self._open_file(path)
+        if opened is None:
+            return None
+        mode, found = opened
+        if isinstance(found, bytes):
+            return mode, found
+        with found as file:
+            data = file.read(max_bytes + 1)
+        return mode, data if len(data) <= max_bytes else None
+
+    def hash_file(self, path: str) -> tuple[int, str] | None:
+        """Return (mode, blob id) of a working-tree file, read in pieces; None if gone."""
+        opened = self._open_file(path)
+        if opened is None:
+            return None
+        mode, found = opened
+        if isinstance(found, bytes):
+            return mode, self.hash(found)
+        with found as file:
+            state = self._hasher(os.fstat(file.fileno()).st_size)
+            while piece := file.read(1 << 20):
+                state.update(piece)
+        return mode, state.hexdigest()
+
+    def _open_file(self, path: str) -> tuple[int, bytes | IO[bytes]] | None:
+        """Open a working-tree file without following links; a link gives its target."""
         assert self.root is not None
         full = os.path.join(os.fsencode(self.root), encode_path(path))
         parent = os.path.dirname(full)
@@ -395,13 +443,17 @@ class GitRepo:
             descriptor = os.open(full, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
         except OSError:
             return None
-        with os.fdopen(descriptor, "rb") as file:
-            return 0o100755 if info.st_mode & 0o100 else 0o100644, file.read()
+        return 0o100755 if info.st_mode & 0o100 else 0o100644, os.fdopen(descriptor, "rb")
 
     def hash(self, data: bytes) -> str:
         """Return the blob id of some content, in memory, in the repository's object format."""
+        state = self._hasher(len(data))
+        state.update(data)
+        return state.hexdigest()
+
+    def _hasher(self, size: int) -> hashlib._Hash:
         name = "sha256" if self._object_format() == "sha256" else "sha1"
-        return hashlib.new(name, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+        return hashlib.new(name, b"blob %d\0" % size, usedforsecurity=False)
 
     def _object_format(self) -> str:
         if not hasattr(self, "_format"):

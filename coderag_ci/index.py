@@ -145,6 +145,7 @@ class Index:
     def __init__(self, segments: list[tuple[Segment, Array]]) -> None:
         """``segments``: each with a boolean array of the docs that are in the view."""
         self._segments = segments
+        self.doc = functools.lru_cache(maxsize=1 << 14)(self._describe)
         self._starts = np.cumsum([0, *(len(alive) for _, alive in segments)])
         self.alive: Array = _join([alive for _, alive in segments], bool)
         self.lengths: Array = _join([segment.lengths for segment, _ in segments], np.float64)
@@ -184,9 +185,7 @@ class Index:
             return np.zeros(0, np.int64), np.zeros(0, np.uint32)
         return np.concatenate(docs), np.concatenate(values)
 
-    @functools.lru_cache(maxsize=1 << 14)  # noqa: B019  # an index lives as long as the run
-    def doc(self, number: int) -> Doc:
-        """Describe a doc."""
+    def _describe(self, number: int) -> Doc:
         which = int(np.searchsorted(self._starts, number, side="right")) - 1
         segment = self._segments[which][0]
         local = number - int(self._starts[which])

@@ -15,6 +15,8 @@ def web_address(remote: str) -> str:
     if not match or "/" not in match[2]:
         return ""
     path = match[2].rstrip("/").removesuffix(".git")
+    if any(sign in path for sign in "@?#"):  # what stands there may be a secret
+        return ""
     return f"https://{match[1]}/{quote(path)}"
 
 

@@ -139,7 +139,8 @@ def _register_cross_encoder(model_class: Any, label: str, _: Path) -> None:
 
 def _digest(directory: Path) -> str:
     state = hashlib.blake2b(digest_size=16)
-    for name in _FILES:
+    weights = sorted(file.name for file in directory.glob("model.onnx?*"))  # kept beside it
+    for name in (*_FILES, *weights):
         with open(directory / name, "rb") as file:
             while piece := file.read(_DIGEST_CHUNK):
                 state.update(piece)

@@ -19,7 +19,7 @@ from coderag_ci.job import Found, Job
 from coderag_ci.models import CrossEncoder, Embedder, ModelUnavailable
 from coderag_ci.pack import Channel, IndexInfo
 from coderag_ci.parse.row import Row
-from coderag_ci.pathrules import PathRules
+from coderag_ci.pathrules import PathRules, Skipped
 from coderag_ci.progress import Progress
 from coderag_ci.queries import Query
 from coderag_ci.rerank import Heuristic, blend
@@ -76,7 +76,7 @@ def _search(
         asked, left_out = queries.build(diff, head_rows, base_rows, rules, job.change.title)
         counts["queries"] = len(asked)
         if left_out:
-            degradations.append(left_out)
+            found.skipped = [*found.skipped, Skipped("…", left_out)]
     texts = Texts(job.repo, head)
     with recorder.stage("facts") as counts:
         collected = facts.collect(diff, head_rows, base_rows, index, texts, rules)

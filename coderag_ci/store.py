@@ -176,7 +176,7 @@ class Store:
                 maker,
             ):
                 if (whole := _unsealed(data, blob, language, maker)) is None:
-                    self._recover(_Damaged("a row does not match its checksum"))
+                    self._recover(_DamageError("a row does not match its checksum"))
                     return
                 yield (blob.hex(), language, maker), whole
 
@@ -201,7 +201,7 @@ class Store:
                 "SELECT text, vector FROM vectors WHERE model=? AND text IN", batch, model
             ):
                 if (vector := _unsealed(data, text, model)) is None:
-                    self._recover(_Damaged("a vector does not match its checksum"))
+                    self._recover(_DamageError("a vector does not match its checksum"))
                     return {}
                 found[text] = vector
         return found
@@ -300,7 +300,7 @@ class Store:
             self._recover(error)
 
 
-class _Damaged(Exception):
+class _DamageError(Exception):
     """What is stored is not what was written."""
 
 

@@ -76,12 +76,11 @@ def working_view(repo: GitRepo, rules: PathRules) -> View:
         known = staged.get(path)
         if known and known.mode == MODE_SUBMODULE:
             continue
-        content = repo.read_file(path)
-        if content is None:
+        hashed = repo.hash_file(path)
+        if hashed is None:
             staged.pop(path, None)
             continue
-        mode, data = content
-        blob = repo.hash(data)
+        mode, blob = hashed
         staged[path] = Entry(path, mode, blob)
         if known is None or known.blob != blob:
             local[blob] = path
@@ -126,10 +125,11 @@ def read(
         if (path := view.local.get(blob)) is None:
             objects.append(blob)
             continue
-        content = repo.read_file(path)
-        data = content[1] if content else b""
-        if repo.hash(data) != blob:
+        content = repo.read_file(path, max_bytes)
+        if content is not None and content[1] is None:
+            yield blob, max_bytes + 1, None
+        elif content is None or content[1] is None or repo.hash(content[1]) != blob:
             yield blob, -1, None
         else:
-            yield blob, len(data), data if len(data) <= max_bytes else None
+            yield blob, len(content[1]), content[1]
     yield from repo.blobs(objects, max_bytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,11 @@ from coderag_ci.cli import run
 from tests.repository import Repository
 
 _LEAKY = ("GIT_", "CODERAG_", "GITHUB_", "GITLAB_", "CI_", "XDG_")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --update-golden: write what the renderers give to tests/golden instead of comparing."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +30,7 @@ def guard(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
-    def refuse(self: socket.socket, address: object) -> None:
+    def refuse(_: socket.socket, address: object) -> None:
         raise AssertionError(f"a test reached for the network: {address}")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
@@ -50,9 +55,7 @@ Command = Callable[..., Result]
 
 
 @pytest.fixture
-def command(
-    capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Command]:
+def command(capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Command:
     """Return a function that runs ``coderag-ci`` in this process, from a folder if one is given."""
 
     def invoke(*arguments: str, cwd: Path | None = None) -> Result:
@@ -64,4 +67,4 @@ def command(
         out, err = capfdbinary.readouterr()
         return Result(code, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
-    yield invoke
+    return invoke

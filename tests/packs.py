@@ -60,12 +60,12 @@ def print_invoice(order):
 def archive_invoice(order, folder):
     folder.append(order)
 ''',
-    "tests/test_price.py": '''from shop.price import total_price
+    "tests/test_price.py": """from shop.price import total_price
 
 
 def test_total_price():
     assert total_price([], "de") == 0
-''',
+""",
     "README.md": "# Shop\n\nSells things, and knows the tax of each country.\n",
 }
 TAX = str(SHOP["shop/tax.py"])

@@ -81,17 +81,17 @@ def test_code_comes_before_tests_and_generated_files_come_last() -> None:
     assert [file.path for file in shown] == sorted(file.path for file in shown)
 
 
-def test_lock_files_are_named_without_their_hunks(
-    repository: Repository, command: Command
-) -> None:
+def test_lock_files_are_named_without_their_hunks(repository: Repository, command: Command) -> None:
     """A new dependency changes thousands of lines that nobody reads, but it has to be seen."""
     lock = "".join(f'"dep-{n}@1.0":\n  version "1.0"\n' for n in range(500))
     repository.commit({**SHOP, "yarn.lock": lock})
     repository.commit({"yarn.lock": lock.replace("1.0", "1.1"), "shop/tax.py": "RATES = {}\n"})
     pack = pack_of(command, repository, "--base", "HEAD~1")
     (lock_file,) = [file for file in pack["diff"] if file["path"] == "yarn.lock"]
-    assert lock_file["hunks"] == [] and lock_file["cut_hunks"] >= 1
-    assert lock_file["added"] == 1000 and lock_file["cut_lines"] >= 2000
+    assert lock_file["hunks"] == []
+    assert lock_file["cut_hunks"] >= 1
+    assert lock_file["added"] == 1000
+    assert lock_file["cut_lines"] >= 2000
     assert "yarn.lock" in command("context", "--repo", str(repository.path), "--base", "HEAD~1").out
 
 
@@ -100,17 +100,17 @@ def test_what_the_diff_does_not_use_goes_to_evidence(
 ) -> None:
     """A small change in a large repository is the common case; half a pack would stay empty."""
     long = "".join(f"    value_{n} = tax_rate(country_{n}) + {n}\n" for n in range(22))
-    users = {f"use/u{n:02}.py": f"def user_{n}():\n{long}    return 1\n" for n in range(30)}
+    users = {f"use/u{n:02}.py": f"def user_{n}():\n{long}    return 1\n" for n in range(14)}
     shop(repository)
     repository.git("checkout", "-q", "main")
     repository.commit(users)
     repository.git("checkout", "-q", "topic")
     repository.git("rebase", "-q", "main")
-    pack = pack_of(command, repository, "--base", "main", "--budget", "4000")
+    pack = pack_of(command, repository, "--base", "main", "--budget", "3000")
     budget = pack["budget"]
     assert budget["used_diff"] < 400
-    assert budget["evidence"] >= 4000 - budget["used_diff"] - budget.get("used_facts", 0) - 1
-    assert budget["used_evidence"] > 2400
+    assert budget["evidence"] >= 3000 - budget["used_diff"] - budget.get("used_facts", 0) - 1
+    assert budget["used_evidence"] > 1600
     assert {piece["reason"] for piece in pack["dropped"]} >= {"does not fit the budget"}
 
 
@@ -150,7 +150,8 @@ def test_a_tiny_budget_is_kept(repository: Repository, command: Command, budget:
             "context", "--repo", str(repository.path), "--base", "main", "--budget", str(budget),
             "--format", form,
         )  # fmt: skip
-        assert text.code == 0 and "41 files" in text.out
+        assert text.code == 0
+        assert "41 files" in text.out
 
 
 # ---- evidence
@@ -162,7 +163,8 @@ def test_a_small_unit_is_shown_whole(repository: Repository, command: Command) -
     body = "".join(f"    step_{n} = {n}\n\n" for n in range(35))
     repository.commit({"shop/long.py": f"def many_steps():\n{body}    return tax_rate('de')\n"})
     text = (repository.path / "shop/long.py").read_text()
-    assert len(text) < 1500 and text.count("\n") > 60  # two chunks, but small
+    assert len(text) < 1500
+    assert text.count("\n") > 60
     repository.commit({"shop/tax.py": str(SHOP["shop/tax.py"]).replace("country", "land")})
     pack = pack_of(command, repository, "--base", "HEAD~1")
     (piece,) = [e for e in pack["evidence"] if e["path"] == "shop/long.py"]
@@ -230,7 +232,8 @@ def test_no_more_than_top_k_entries_and_the_rest_is_named(
     assert pack["dropped"]
     assert {piece["reason"] for piece in pack["dropped"]} == {"below the first entries"}
     for piece in pack["dropped"]:
-        assert piece["path"] in SHOP and 1 <= piece["start"] <= piece["end"]
+        assert piece["path"] in SHOP
+        assert 1 <= piece["start"] <= piece["end"]
 
 
 # ---- over random repositories
@@ -238,7 +241,9 @@ def test_no_more_than_top_k_entries_and_the_rest_is_named(
 
 def _source(chance: random.Random, number: int) -> str:
     """Return a module of functions and classes, short ones and ones too long for one chunk."""
-    parts = [f'"""Module {number}."""\n\nfrom m{(number + 1) % 5} import run_{(number + 1) % 5}_0\n\n']
+    parts = [
+        f'"""Module {number}."""\n\nfrom m{(number + 1) % 5} import run_{(number + 1) % 5}_0\n\n'
+    ]
     for unit in range(chance.randint(2, 5)):
         lines = chance.choice((2, 5, 12, 70, 130))
         body = "".join(
@@ -248,7 +253,8 @@ def _source(chance: random.Random, number: int) -> str:
         if chance.random() < 0.4:
             body = "".join("    " + line + "\n" for line in body.splitlines())
             parts.append(
-                f"class Kind{unit}:\n    size = {unit}\n\n    def run_{number}_{unit}(self, item):\n{body}\n"
+                f"class Kind{unit}:\n    size = {unit}\n\n"
+                f"    def run_{number}_{unit}(self, item):\n{body}\n"
                 f"    def other_{unit}(self):\n        return self.size\n\n\n"
             )
         else:
@@ -290,7 +296,9 @@ def test_what_holds_for_every_pack(repository: Repository, command: Command, see
     chance = random.Random(seed)
     files = {f"m{n}.py": _source(chance, n) for n in range(5)}
     repository.commit(files)
-    edited = {p: _edited(chance, s) for p, s in files.items() if chance.random() < 0.5 or p == "m0.py"}
+    edited = {
+        p: _edited(chance, s) for p, s in files.items() if chance.random() < 0.5 or p == "m0.py"
+    }
     repository.commit(edited)
     changed = _added_lines(repository)
     for budget in (300, 1500, 20_000):
@@ -313,7 +321,7 @@ def test_what_holds_for_every_pack(repository: Repository, command: Command, see
 
 
 def _check_text(repository: Repository, piece: dict[str, Any]) -> None:
-    """The text has to be the lines that it says it is; ranges are apart and in order."""
+    """Hold that the text is the lines that it says it is, and that ranges are apart."""
     source = (repository.path / piece["path"]).read_text().split("\n")
     parts = ["\n".join(source[first - 1 : last]) for first, last in piece["ranges"]]
     assert piece["text"] == "\n…\n".join(parts)

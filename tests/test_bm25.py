@@ -1,4 +1,4 @@
-"""The lexical model: rank_bm25's scores where those make sense, and an order by rarity elsewhere."""
+"""The lexical model: rank_bm25's scores where those make sense, else an order by rarity."""
 
 from __future__ import annotations
 

@@ -561,7 +561,8 @@ def test_gitlab_gives_base_and_title() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "active"), [("true", True), ("1", True), ("TRUE", True), ("false", False), ("", False)]
+    ("value", "active"),
+    [("true", True), ("1", True), ("TRUE", True), ("false", False), ("", False)],
 )
 def test_any_other_ci_is_known_as_one(value: str, active: bool) -> None:
     """The generic CI variable is enough to take the config from the base."""

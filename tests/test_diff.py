@@ -470,6 +470,19 @@ def test_a_huge_untracked_file_is_named(repository: Repository) -> None:
     assert found.skipped == (Skipped("huge.py", "larger than 10 MiB: hunks not read"),)
 
 
+def test_content_that_is_not_here_is_said(repository: Repository) -> None:
+    """In a partial clone a file without its old content is named, and the others are diffed."""
+    repository.commit({"a.py": "x = 1\n", "b.py": "y = 1\n"})
+    repository.commit({"a.py": "x = 2\n", "b.py": "y = 2\n"})
+    blob = repository.git("rev-parse", "HEAD~1:a.py")
+    (repository.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
+    found = committed(repository)
+    assert [(file.path, lines(file)) for file in found.files] == [
+        ("a.py", []), ("b.py", ["-y = 1", "+y = 2"]),
+    ]  # fmt: skip
+    assert found.skipped == (Skipped("a.py", "content is not here: hunks not read"),)
+
+
 def test_many_files_keep_their_own_hunks(repository: Repository) -> None:
     """Beyond the number of files that are read at once, each file still has its own lines."""
     count = diff._BATCH_PATHS + 20
@@ -615,6 +628,23 @@ def test_a_nested_repository_is_not_read(repository: Repository) -> None:
     repository.commit({"a.py": "x = 1\n"})
     Repository.create(repository.path / "nested").commit({"b.py": "x = 1\n"})
     assert working(repository).files == ()
+
+
+def test_a_submodule_is_seen_when_it_moves_not_when_it_is_dirty(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """Another commit checked out in a submodule is a change; edits within it are its own."""
+    library = Repository.create(tmp_path / "library")
+    first = library.commit({"lib.py": "x = 1\n"})
+    repository.git("-c", "protocol.file.allow=always", "submodule", "add", str(library.path), "lib")
+    repository.commit({"a.py": "x = 1\n"})
+    inside = Repository(repository.path / "lib")
+    inside.write({"lib.py": "x = 2\n", "new.py": "n\n"})
+    assert working(repository).files == ()
+    second = inside.commit()
+    file = only(working(repository))
+    assert (file.path, file.status, file.kind) == ("lib", "modified", "submodule")
+    assert lines(file) == [f"-Subproject commit {first}", f"+Subproject commit {second}"]
 
 
 def test_a_checkout_with_crlf_is_not_a_change(repository: Repository) -> None:

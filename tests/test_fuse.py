@@ -26,7 +26,7 @@ def test_scores_are_those_computed_by_hand() -> None:
 
 
 def test_a_smaller_k_favours_first_places() -> None:
-    """k is a setting: it has to do what its description says."""
+    """The setting k has to do what its description says."""
     rankings = [(1.0, [1, 2, 3]), (1.0, [4, 2, 3]), (1.0, [3, 2, 4])]
     assert reciprocal_rank_fusion(rankings, 1000, place)[0][0] == 2
     assert reciprocal_rank_fusion(rankings, 0.01, place)[0][0] == 3
@@ -60,7 +60,8 @@ def test_a_channel_that_is_switched_off_is_in_no_reason(
     for flag in (("--no-channel", "uses"), ("--weight", "uses=0")):
         pack = pack_of(command, repository, "--base", "main", *flag)
         names = {channel["name"] for e in pack["evidence"] for channel in e["channels"]}
-        assert names and "uses" not in names
+        assert names
+        assert "uses" not in names
         assert pack["settings"] == {"weights.uses": "0.0"}
     alone = [f"--no-channel={name}" for name in ("diff", "deleted", "added", "defines", "dense")]
     pack = pack_of(command, repository, "--base", "main", *alone)

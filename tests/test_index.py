@@ -125,18 +125,18 @@ def test_a_renamed_file_of_another_language_is_parsed_anew(
     assert counts_of(command, repository) == (1, len(SHOP))
 
 
-def test_files_with_equal_content_are_each_found(
-    repository: Repository, command: Command
-) -> None:
+def test_files_with_equal_content_are_each_found(repository: Repository, command: Command) -> None:
     """A vendored or copied twin would vanish, or be shown under the other's path."""
-    twin = "from shop.tax import tax_rate\n\n\ndef copied_rate(country):\n    return tax_rate(country)\n"
+    twin = "from shop.tax import tax_rate\n\n\ndef copied_rate(land):\n    return tax_rate(land)\n"
     repository.commit({**SHOP, "one/twin.py": twin, "two/twin.py": twin, "odd.txt": twin})
     assert counts_of(command, repository) == (len(SHOP) + 2, 0)  # python once, text once
     repository.commit({"shop/tax.py": NEW_TAX})
     pack = pack_of(command, repository, "--base", "HEAD~1")
     shown = {(piece["path"], piece["symbol"]) for piece in pack["evidence"]}
     assert {("one/twin.py", "copied_rate"), ("two/twin.py", "copied_rate")} <= shown
-    alone = pack_of(command, repository, "--base", "HEAD~1", "--index-dir", str(repository.path / "x"))
+    alone = pack_of(
+        command, repository, "--base", "HEAD~1", "--index-dir", str(repository.path / "x")
+    )
     assert alone["digest"] == pack["digest"]
 
 
@@ -156,11 +156,11 @@ def _other_branch(repository: Repository) -> None:
     repository.git("checkout", "-q", "topic")
 
 
-def _warm(command: Command, repository: Repository, patch: pytest.MonkeyPatch) -> None:
+def _warm(command: Command, repository: Repository, *_: object) -> None:
     pack_of(command, repository, "--base", "main")
 
 
-def _delta(command: Command, repository: Repository, patch: pytest.MonkeyPatch) -> None:
+def _delta(command: Command, repository: Repository, *_: object) -> None:
     counts_of(command, repository, "--ref", "main")
     assert len(snapshots(repository)) == 1
 
@@ -171,12 +171,12 @@ def _rebuilt(command: Command, repository: Repository, patch: pytest.MonkeyPatch
     patch.setattr(index, "_REBUILD_SHARE", 0.0)
 
 
-def _no_snapshots(command: Command, repository: Repository, patch: pytest.MonkeyPatch) -> None:
+def _no_snapshots(command: Command, repository: Repository, *_: object) -> None:
     counts_of(command, repository, "--ref", "topic")
     shutil.rmtree(snapshots(repository)[0].parent)
 
 
-def _of_other_branch(command: Command, repository: Repository, patch: pytest.MonkeyPatch) -> None:
+def _of_other_branch(command: Command, repository: Repository, *_: object) -> None:
     counts_of(command, repository, "--ref", "other")
 
 
@@ -188,7 +188,7 @@ def _far_and_near(command: Command, repository: Repository, patch: pytest.Monkey
     patch.setattr(index, "_REBUILD_DOCS", 2000)
 
 
-def _pruned(command: Command, repository: Repository, patch: pytest.MonkeyPatch) -> None:
+def _pruned(command: Command, repository: Repository, *_: object) -> None:
     counts_of(command, repository, "--ref", "other")
     pack_of(command, repository, "--base", "main")
     assert command("index", "--repo", str(repository.path), "--prune").code == 0
@@ -267,7 +267,8 @@ def test_the_staged_view_reads_what_is_staged(repository: Repository, command: C
     result = command("context", "--repo", str(repository.path), "--staged", "--format", "json")
     pack = pack_of(command, repository, "--staged")
     assert result.code == 0
-    assert "unstaged_rate" not in result.out and "later_idea" not in result.out
+    assert "unstaged_rate" not in result.out
+    assert "later_idea" not in result.out
     assert pack["change"]["kind"] == "staged"
     assert [file["path"] for file in pack["diff"]] == ["shop/tax.py"]
     assert "print_invoice" in {piece["symbol"] for piece in pack["evidence"]}
@@ -283,8 +284,10 @@ def test_the_working_tree_is_read_from_disk_and_git_is_left_alone(
     repository.write(
         {
             "shop/tax.py": NEW_TAX,
-            "shop/fresh.py": "from shop.tax import tax_rate\n\n\ndef fresh_use():\n    return tax_rate('de')\n",
-            "shop/invoice.py": replaced("shop/invoice.py", "folder.append(order)", "folder.add(order)"),
+            "shop/fresh.py": "def fresh_use():\n    return tax_rate('de')\n",
+            "shop/invoice.py": replaced(
+                "shop/invoice.py", "folder.append(order)", "folder.add(order)"
+            ),
         }
     )
     before = repository.git("count-objects")

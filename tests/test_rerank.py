@@ -15,7 +15,12 @@ from tests.views import search_of
 def query(path: str, *names: str, added: str = "return rate") -> Query:
     """Return what a changed unit asks."""
     return Query(
-        path, names[0] if names else "", "function", (1, 2), added=[added], names=dict.fromkeys(names)
+        path,
+        names[0] if names else "",
+        "function",
+        (1, 2),
+        added=[added],
+        names=dict.fromkeys(names),
     )
 
 
@@ -110,7 +115,8 @@ def test_rerank_0_and_none_leave_the_fused_order(repository: Repository, command
     for flag in (("--rerank", "0"), ("--rerank-model", "none")):
         pack = pack_of(command, repository, "--base", "main", *flag)
         scored = [e["scores"] for e in pack["evidence"] if e["scores"]]
-        assert scored and all(s == {"fused": s["fused"], "final": s["fused"]} for s in scored)
+        assert scored
+        assert all(s == {"fused": s["fused"], "final": s["fused"]} for s in scored)
 
 
 def test_only_the_first_candidates_are_reranked(repository: Repository, command: Command) -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import signal
 import sqlite3
@@ -43,24 +42,26 @@ def run_context(
     return json.loads(result.out), result.err
 
 
-def start(
-    repository: Repository, *arguments: str, limit: int | None = None
-) -> subprocess.Popen[bytes]:
-    """Start the real command in a process of its own, with a limit on file sizes if given."""
+# The real command, behind a limit on the size of the files that it may write (0: none).
+PROGRAM = """\
+import resource, sys
+if limit := int(sys.argv[1]):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+from coderag_ci.cli import main
+main(sys.argv[2:])
+"""
 
-    def lower() -> None:
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
+def start(*arguments: str, limit: int = 0) -> subprocess.Popen[bytes]:
+    """Start the real command in a process of its own."""
     home = str(Path(coderag_ci.__file__).parent.parent)
     return subprocess.Popen(
-        [sys.executable, "-m", "coderag_ci", *arguments],
+        [sys.executable, "-c", PROGRAM, str(limit), *arguments],
         cwd=home,
         env={**os.environ, "PYTHONPATH": home, "PYTHONDONTWRITEBYTECODE": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=lower,
     )
 
 
@@ -114,7 +115,8 @@ def test_a_damaged_store_is_set_aside_and_reported(
     mended, err = run_context(command, repository)
     assert mended["digest"] == whole["digest"]
     said = [line for line in err.splitlines() if "damaged" in line]
-    assert len(said) == 1 and "rebuilt" in said[0]
+    assert len(said) == 1
+    assert "rebuilt" in said[0]
     assert len(list(index_of(repository).glob("store.damaged-*"))) == 1
     after, err = run_context(command, repository)
     assert (after["digest"], indexed(after), err) == (whole["digest"], 0, "")
@@ -155,7 +157,8 @@ def test_a_row_that_does_not_match_its_checksum_is_never_used(
     db.close()
     pack, err = run_context(command, repository)
     assert pack["digest"] == whole["digest"]
-    assert err.count("index was damaged") == 1 and "checksum" in err
+    assert err.count("index was damaged") == 1
+    assert "checksum" in err
 
 
 def test_only_the_last_damaged_store_is_kept(repository: Repository, command: Command) -> None:
@@ -251,7 +254,8 @@ def test_an_index_that_can_not_be_written_is_kept_elsewhere(
     assert pack["digest"] == whole["digest"]
     (line,) = err.splitlines()
     cache = Path(os.environ["HOME"]) / ".cache" / "coderag-ci"
-    assert f"index kept in {cache}" in line and os.strerror(number) in line
+    assert f"index kept in {cache}" in line
+    assert os.strerror(number) in line
     again, err = run_context(command, repository)
     assert indexed(again) == 0  # it was kept
     assert len(err.splitlines()) == 1
@@ -270,7 +274,8 @@ def test_where_nothing_can_be_written_an_error_says_what_to_do(
     _refuse(monkeypatch, Path("/"), errno.EROFS)
     result = command("context", "--repo", str(repository.path), "--base", "main")
     assert result.code == 3
-    assert "Read-only file system" in result.err and "--index-dir" in result.err
+    assert "Read-only file system" in result.err
+    assert "--index-dir" in result.err
     assert "Traceback" not in result.err
 
 
@@ -280,7 +285,8 @@ class _FullDisk:
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
 
-    def executemany(self, sql: str, rows: object) -> None:
+    def executemany(self, *_: object) -> None:
+        """Write nothing, and say why."""
         raise sqlite3.OperationalError("database or disk is full")
 
     def __getattr__(self, name: str) -> Any:
@@ -311,7 +317,7 @@ def test_a_real_limit_on_file_sizes_costs_the_cache_not_the_pack(
     whole, _ = run_context(command, repository, "--index-dir", str(repository.path / "x"))
     shutil.rmtree(repository.path / "x")
     process = start(
-        repository, "context", "--repo", str(repository.path), "--base", "main", "--format", "json",
+        "context", "--repo", str(repository.path), "--base", "main", "--format", "json",
         limit=limit,
     )  # fmt: skip
     out, err = process.communicate(timeout=60)
@@ -337,7 +343,7 @@ def test_several_processes_on_one_cold_store_agree(
     )
     whole, _ = run_context(command, repository, "--index-dir", str(repository.path / ".git" / "x"))
     arguments = ("context", "--repo", str(repository.path), "--base", "main", "--format", "json")
-    processes = [start(repository, *arguments) for _ in range(4)]
+    processes = [start(*arguments) for _ in range(4)]
     ended = [process.communicate(timeout=120) for process in processes]
     assert [process.returncode for process in processes] == [0] * 4, ended
     assert {json.loads(out)["digest"] for out, _ in ended} == {whole["digest"]}
@@ -354,7 +360,7 @@ def test_several_processes_on_one_damaged_store_agree(
     whole, _ = run_context(command, repository)
     _text(index_of(repository) / store.FILE_NAME)
     arguments = ("context", "--repo", str(repository.path), "--base", "main", "--format", "json")
-    processes = [start(repository, *arguments) for _ in range(3)]
+    processes = [start(*arguments) for _ in range(3)]
     ended = [process.communicate(timeout=120) for process in processes]
     assert [process.returncode for process in processes] == [0] * 3, ended
     assert {json.loads(out)["digest"] for out, _ in ended} == {whole["digest"]}
@@ -366,7 +372,7 @@ def test_several_processes_on_one_damaged_store_agree(
 def test_a_killed_process_leaves_a_whole_store(repository: Repository, command: Command) -> None:
     """A cancelled job would leave a cache behind that breaks the next one."""
     repository.commit({f"m{n}.py": f"def name_{n}():\n    return {n}\n" for n in range(1100)})
-    process = start(repository, "index", "--repo", str(repository.path))
+    process = start("index", "--repo", str(repository.path))
     assert process.stderr is not None
     line = process.stderr.readline()
     assert line.startswith(b"coderag-ci: indexing: 1000 of 1100"), line
@@ -382,7 +388,9 @@ def test_a_killed_process_leaves_a_whole_store(repository: Repository, command: 
     assert file.exists()
     result = command("index", "--repo", str(repository.path))
     found = re.search(r"(\d+) blobs indexed, (\d+) reused", result.out)
-    assert found and int(found[1]) + int(found[2]) == 1100 and int(found[2]) >= 800
+    assert found
+    assert int(found[1]) + int(found[2]) == 1100
+    assert int(found[2]) >= 800
     assert "damaged" not in result.err
 
 
@@ -404,13 +412,13 @@ def test_no_line_of_source_is_kept(repository: Repository, command: Command) -> 
                 "// canaryjsline\n/* canaryjsblock */\n"
                 "export function jsFunction() { return `canarytemplate` + 'canaryjsliteral'; }\n"
             ),
-            "c.go": 'package c\n\n// canarygoline\nfunc Run() string { return "canarygoliteral" }\n',
+            "c.go": 'package c\n\n// canarygoline\nfunc R() string { return "canarygoliteral" }\n',
             "d.rb": "# canaryrubyline\ndef run\n  puts 'canaryrubyliteral', :ok\nend\n",
             "e.yml": "token: canaryyaml\n",
             "f.md": "# Heading\n\ncanaryparagraph\n\n```\ncanaryfenced\n```\n",
             "g.txt": "canaryplain text\n",
             "h.rs": '/// canaryrustdoc\nfn run() -> &\'static str { "canaryrustliteral" }\n',
-            "i.java": 'class I { /** canaryjavadoc */ String s() { return "canaryjavaliteral"; } }\n',
+            "i.java": 'class I { /** canaryjavadoc */ String s() { return "canaryjava"; } }\n',
             "j.c": '/* canarycblock */\nchar *s(void) { return "canarycliteral"; }\n',
             "k.php": "<?php\n// canaryphpline\nfunction s() { return 'canaryphpliteral'; }\n",
             "l.cs": 'class L { // canarycsline\n string S() { return "canarycsliteral"; } }\n',

@@ -662,7 +662,7 @@ def test_a_window_without_blank_lines_is_cut_at_the_least_indentation():
 @pytest.mark.parametrize("width", range(80, 95))
 def test_no_window_begins_with_a_closing_bracket(width):
     """It belongs to what it closes, although it stands as far left as what is next."""
-    source = f"a {{\n  x: {'y' * width};\n}}\n" * 60
+    source = f"a {{\n  x: y;\n}} /* {'z' * width} */\n" * 60
     starts = [part.lines[0] for part in cut("css", source)]
     assert len(starts) > 2
     assert all(start % 3 == 1 for start in starts)

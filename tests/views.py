@@ -52,7 +52,8 @@ def path_of(number: int) -> str:
 def files_of(docs: Sequence[Doc]) -> list[tuple[SourceFile, Row]]:
     """Put each doc into a file of its own."""
     return [
-        (SourceFile(path_of(n), f"{n:040x}", "text", 0), row_of([doc])) for n, doc in enumerate(docs)
+        (SourceFile(path_of(n), f"{n:040x}", "text", 0), row_of([doc]))
+        for n, doc in enumerate(docs)
     ]
 
 

@@ -71,7 +71,11 @@ def context(**given: Any) -> int:
     repo = GitRepo(given["repo"])
     surroundings = ci.detect(os.environ)
     wanted = change.Wanted(
-        given["base"] or "", given["head"] or "", given["staged"], given["worktree"], given["paths"]
+        given["base"] or "",
+        given["head"] or "",
+        given["staged"],
+        given["worktree"],
+        [repo.from_root(p) for p in given["paths"]],
     )
     made = change.resolve(repo, wanted, surroundings)
     settings = options.read_config(repo, given["config_file"], flags, surroundings, made.merge_base)

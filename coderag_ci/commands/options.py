@@ -71,7 +71,7 @@ def read_config(
     ``base`` is the merge base, empty where there is none. Raises CoderagError.
     """
     from coderag_ci import config
-    from coderag_ci.errors import SetupError
+    from coderag_ci.errors import SetupError, UsageError
     from coderag_ci.gitrepo import MODE_SYMLINK
 
     text: str | None = None
@@ -88,7 +88,9 @@ def read_config(
         data = repo.file_at(base, config.FILE_NAME) if base else None
         text = data.decode("utf-8", "replace") if data else None
         label = f"{config.FILE_NAME} of {base[:12]}"
-    elif (found := repo.read_file(config.FILE_NAME)) and found[0] != MODE_SYMLINK:
+    elif (found := repo.read_file(label, config.MAX_BYTES)) and found[0] != MODE_SYMLINK:
+        if found[1] is None:
+            raise UsageError(f"{label} is larger than 64 KiB", "keep only settings in it")
         text = found[1].decode("utf-8", "replace")
     return config.resolve(
         text, label, os.environ, {k: v for k, v in flags.items() if v is not None}

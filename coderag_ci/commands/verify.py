@@ -21,8 +21,8 @@ def verify(file: str, repo: str | None, index_dir: str | None, quiet: bool) -> i
 
     import msgspec
 
-    from coderag_ci import __version__, change, ci, job, pipeline
-    from coderag_ci.config import resolve
+    from coderag_ci import __version__, change, ci, job, pack, pipeline
+    from coderag_ci.config import keys, resolve
     from coderag_ci.deadline import Deadline
     from coderag_ci.gitrepo import GitRepo
     from coderag_ci.progress import Progress
@@ -43,15 +43,19 @@ def verify(file: str, repo: str | None, index_dir: str | None, quiet: bool) -> i
     )
     made = change.resolve(git, wanted, ci.CI(False, "", given.change.title))
     try:
+        if unknown := given.settings.keys() - set(keys()):
+            raise SetupError(f"{file}: unknown setting: {min(unknown)}", "make the pack again")
         flags = {key: msgspec.json.decode(text) for key, text in given.settings.items()}
         config = resolve(None, "pack", {}, flags).config
     except msgspec.MsgspecError as error:
         raise SetupError(f"{file}: settings: {error}", "make the pack again") from error
     directory = options.index_directory(git, index_dir)
     again = pipeline.make_pack(job.Job(git, made, config, directory, Deadline(0), Progress(quiet)))
-    if again.digest == given.digest:
+    if again.digest == given.digest == pack.sealed(given).digest:
         click.echo(f"same: {again.digest}")
         return EXIT_OK
+    if pack.sealed(given).digest != given.digest:
+        click.echo(f"{file} was changed after it was made: its digest is not that of its content")
     if given.tool.version != __version__:
         click.echo(f"made by {given.tool.version}, this is {__version__}")
     stage = pipeline.first_difference(given, again)

@@ -255,7 +255,10 @@ def _nest(found: list[Definition]) -> list[Definition]:
 
 
 def qualify(found: list[Definition]) -> dict[int, str]:
-    """Return the qualified name (``Outer.inner``) of each definition by its name's line and id."""
+    """Return the qualified name (``Outer.inner``) of each definition by its id.
+
+    No more than ``_DEEPEST`` units stand in a name, so that hostile nesting stays small.
+    """
     names: dict[int, str] = {}
     stack: list[tuple[int, str]] = []
     for definition in found:
@@ -263,7 +266,7 @@ def qualify(found: list[Definition]) -> dict[int, str]:
             stack.pop()
         full = f"{stack[-1][1]}.{definition.name}" if stack else definition.name
         names[id(definition)] = full
-        if _is_unit(definition.kind):
+        if _is_unit(definition.kind) and len(stack) < _DEEPEST:
             stack.append((definition.end_byte, full))
     return names
 

@@ -50,9 +50,9 @@ def _lines(pack: Pack, mark: str) -> Iterator[str]:
             body += [hunk_header(hunk), *hunk.lines]
         yield from _data(mark, label, body)
         if file.cut_lines:
-            yield f"{counted(file.cut_lines, 'line')} of this file's change are not shown."
+            yield f"Not shown: {counted(file.cut_lines, 'line')} of this file's change."
     if (more := pack.change.files - len(pack.diff)) > 0:
-        yield f"{counted(more, 'more changed file')} are not shown."
+        yield f"Not shown: {counted(more, 'more changed file')}."
     yield from ("", "# Evidence")
     if not pack.evidence:
         yield "Nothing relevant was found outside the change."
@@ -60,7 +60,7 @@ def _lines(pack: Pack, mark: str) -> Iterator[str]:
         yield from _data(mark, f"evidence kind={piece.kind}", list(_piece(piece)))
     hidden = len(pack.dropped) + pack.dropped_more
     if hidden:
-        yield f"{counted(hidden, 'further piece')} were found but not shown."
+        yield f"Found but not shown: {counted(hidden, 'further piece')}."
     yield f"Pack digest: {pack.digest}"
 
 

@@ -225,9 +225,7 @@ def test_chunks_are_units_with_their_comments():
 )
 def test_a_declarator_may_be_wrapped(source, definition):
     """Pointers, arrays and macros around a name do not hide its definition."""
-    assert definition in {
-        (name, kind) for name, kind, _ in read("c", source).definitions
-    }
+    assert definition in {(name, kind) for name, kind, _ in read("c", source).definitions}
 
 
 @pytest.mark.parametrize(

@@ -309,9 +309,7 @@ def test_chunks_are_units_with_their_comments():
 )
 def test_a_declarator_may_be_wrapped(source, definition):
     """Pointers, references, templates and scopes around a name do not hide its definition."""
-    assert definition in {
-        (name, kind) for name, kind, _ in read("cpp", source).definitions
-    }
+    assert definition in {(name, kind) for name, kind, _ in read("cpp", source).definitions}
 
 
 @pytest.mark.parametrize(

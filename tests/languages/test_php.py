@@ -149,9 +149,7 @@ def test_calls_writes_imports_types_and_reads_are_told_apart():
 
 def test_a_namespace_with_a_body_is_a_unit():
     """One without a body leaves the file as it is."""
-    parsed = read(
-        "php", "<?php\nnamespace A\\B {\n    class C { function f() {} }\n}\n"
-    )
+    parsed = read("php", "<?php\nnamespace A\\B {\n    class C { function f() {} }\n}\n")
     assert parsed.definitions == {
         ("A\\B", "module", 2),
         ("A\\B.C", "class", 3),
@@ -172,9 +170,7 @@ def test_a_namespace_with_a_body_is_a_unit():
 )  # fmt: skip
 def test_a_name_in_value_position_is_read(statement):
     """Wherever a value can stand, a constant or a property there is a read."""
-    assert {kind for kind, _ in read("php", f"<?php\n{statement}").uses("X")} == {
-        "read"
-    }
+    assert {kind for kind, _ in read("php", f"<?php\n{statement}").uses("X")} == {"read"}
 
 
 @pytest.mark.parametrize(
@@ -198,6 +194,4 @@ def test_a_name_in_value_position_is_read(statement):
 )  # fmt: skip
 def test_other_uses_of_a_name(statement, kind):
     """Creating is a call; assigning, appending and counting are writes."""
-    assert {found for found, _ in read("php", f"<?php\n{statement}").uses("X")} == {
-        kind
-    }
+    assert {found for found, _ in read("php", f"<?php\n{statement}").uses("X")} == {kind}

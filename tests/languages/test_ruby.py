@@ -204,9 +204,7 @@ def test_assigning_an_attribute_writes_it():
 )
 def test_other_ways_to_define(source, definition):
     """Operators, setters, scopes and generated methods count."""
-    assert definition in {
-        (name, kind) for name, kind, _ in read("ruby", source).definitions
-    }
+    assert definition in {(name, kind) for name, kind, _ in read("ruby", source).definitions}
 
 
 @pytest.mark.parametrize(
