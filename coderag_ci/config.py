@@ -39,7 +39,7 @@ class Paths(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
 class Channels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Weight of each recall channel in the fusion; 0 switches a channel off."""
 
-    diff: Weight = 1.0
+    diff: Weight = 2.0
     deleted: Weight = 0.75
     added: Weight = 0.5
     uses: Weight = 1.75

@@ -17,7 +17,7 @@ import numpy as np
 from coderag_ci import snapshot, workers
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.parse.languages import BY_NAME, REFERENCE_KINDS, language_of, maker
-from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, Row, decode_row
+from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, Row, decode_row, encode_row
 from coderag_ci.pathrules import GENERATED, TEST, VENDORED, PathRules, Skipped
 from coderag_ci.segment import Array, Postings, Segment, SourceFile, build
 from coderag_ci.store import RowKey, Store
@@ -26,8 +26,13 @@ from coderag_ci.view import View, read
 _REBUILD_DOCS = 2000
 _REBUILD_SHARE = 0.1
 _WRITE_EVERY = 200
-# Reasons for a row without chunks that say nothing of the content.
-_PASSING = ("parser", "not in", "not indexed")
+_FAILED = "parser"  # reasons that begin so are told by path
+_TOO_LARGE = "larger than 1 MiB"
+_NOT_HERE = "not in this clone"
+_NOT_INDEXED = "not indexed"
+_HURRIED = "deadline: no time to parse"
+# Reasons for a row without chunks that say nothing of the content: another run may read it.
+_PASSING = (_NOT_HERE, _NOT_INDEXED, _HURRIED, workers.DIED)
 
 Progress = Callable[[int, int], None]
 
@@ -90,19 +95,21 @@ def update(
     jobs = _jobs(repo, view, missing, fresh, left, expired)
     for index, data in workers.parse_all(jobs, len(missing), file_seconds):
         key = missing[index]
-        fresh[key] = decode_row(data)
+        row = decode_row(data)
+        if row.skipped.startswith(workers.HUNG) and file_seconds < workers.FILE_SECONDS:
+            row = Row(skipped=_HURRIED)
+        fresh[key] = row
         left.discard(index)
-        if not fresh[key].skipped.startswith("parser"):
+        if row.skipped not in _PASSING:
             unsaved.append((key, data))
         if len(unsaved) >= _WRITE_EVERY:
             store.add_rows(unsaved)
             unsaved = []
         progress(len(missing) - len(left), len(missing))
-    store.add_rows(unsaved)
+    large = [(key, encode_row(row)) for key, row in fresh.items() if row.skipped == _TOO_LARGE]
+    store.add_rows([*unsaved, *large])
     skipped = [
-        Skipped(keys[key], row.skipped)
-        for key, row in fresh.items()
-        if row.skipped.startswith(("parser", "not in"))
+        Skipped(keys[key], row.skipped) for key, row in fresh.items() if row.skipped in _PASSING
     ]
     skipped += [Skipped(keys[missing[i]], "deadline: not indexed") for i in sorted(left)]
     indexed = len(missing) - len(left)
@@ -132,7 +139,7 @@ def _jobs(
             if expired():
                 return
             if data is None:
-                reason = "not in this clone" if size < 0 else "larger than 1 MiB"
+                reason = _NOT_HERE if size < 0 else _TOO_LARGE
                 fresh[missing[index]] = Row(skipped=reason)
                 left.discard(index)
             else:
@@ -237,10 +244,11 @@ _KIND_OF_CODE = {code & 15: kind for code, kind in reversed(list(enumerate(CHUNK
 
 @dataclass(frozen=True)
 class Opened:
-    """An index and how it came to be."""
+    """An index and how it came to be; ``skipped`` names the files that no parser got through."""
 
     index: Index
     left_out: dict[str, int]
+    skipped: tuple[Skipped, ...]
     snapshot: str
 
 
@@ -275,19 +283,20 @@ def open_index(view: View, store: Store, rules: PathRules, fresh: dict[RowKey, R
         delta = build(_settled(rows))
         segments = [(base, alive), (delta, np.ones(len(delta.table), bool))]
         name = f"{name} + {new} − {dead}"
-    left_out = Counter(
-        reason
+    reasons = [
+        (file.path, reason)
         for segment, _ in segments
         for file, reason in zip(segment.files, segment.skipped, strict=True)
         if reason and file in wanted
-    )
-    left_out.update(row.skipped for _, row in rows if row.skipped.startswith(_PASSING))
-    return Opened(Index(segments), dict(left_out), name)
+    ]
+    failed = [Skipped(*pair) for pair in sorted(reasons) if pair[1].startswith(_FAILED)]
+    left_out = Counter(reason for _, reason in reasons if not reason.startswith(_FAILED))
+    return Opened(Index(segments), dict(left_out), tuple(failed), name)
 
 
 def _settled(rows: list[tuple[SourceFile, Row]]) -> list[tuple[SourceFile, Row]]:
     """Leave out files that another run may still read, so that no snapshot holds them as empty."""
-    return [(file, row) for file, row in rows if not row.skipped.startswith(_PASSING)]
+    return [(file, row) for file, row in rows if row.skipped not in _PASSING]
 
 
 def _format(rules: PathRules) -> str:
@@ -334,7 +343,7 @@ def _rows(
     for key, data in store.rows(wanted):
         with contextlib.suppress(msgspec.MsgspecError):
             found[key] = decode_row(data)
-    return [(file, found.get(keys[file], Row(skipped="not indexed"))) for file in files]
+    return [(file, found.get(keys[file], Row(skipped=_NOT_INDEXED))) for file in files]
 
 
 def _join(arrays: list[Array], dtype: type) -> Array:

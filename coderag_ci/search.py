@@ -146,7 +146,7 @@ def _index(
     if late:
         degradations.append(f"deadline: {late} files were not indexed")
     found.indexed, found.reused = update.indexed, update.reused
-    found.skipped = [*head.skipped, *update.skipped]
+    found.skipped = [*head.skipped, *update.skipped, *opened.skipped]
     left_out = dict(head.left_out)
     for reason_, n in opened.left_out.items():
         left_out[reason_] = left_out.get(reason_, 0) + n

@@ -20,6 +20,8 @@ from coderag_ci.parse.row import Row, encode_row
 from coderag_ci.parse.worker import read_frame, write_frame
 
 FILE_SECONDS = 20.0
+DIED = "parser died"
+HUNG = "parser took longer than"
 _MOST_WORKERS = 8
 _PIPE_BYTES = 1 << 15
 _SMALL_JOB = 24  # files; fewer are not worth a second process
@@ -93,6 +95,10 @@ def _serve(
             index, language, data = job
             worker = worker or _Worker()
             answer = worker.ask(language, data, seconds)
+            if answer == DIED:  # perhaps for want of memory, or killed from outside: once more
+                worker.kill()
+                worker = _Worker()
+                answer = worker.ask(language, data, seconds)
             if isinstance(answer, str):
                 worker.kill()
                 worker = None
@@ -138,7 +144,7 @@ class _Worker:
                 late.start()
             write_frame(self._stdin, request)  # type: ignore[arg-type]
             if not self._ready.select(max(0.0, start + seconds - time.monotonic())):
-                return f"parser took longer than {seconds:.0f} s"
+                return f"{HUNG} {seconds:.0f} s"
             answer = read_frame(self._stdout)  # type: ignore[arg-type]
         except OSError:
             answer = None
@@ -146,8 +152,8 @@ class _Worker:
             if late:
                 late.cancel()
         if answer is None and time.monotonic() >= start + seconds:
-            return f"parser took longer than {seconds:.0f} s"
-        return "parser died" if answer is None else answer
+            return f"{HUNG} {seconds:.0f} s"
+        return DIED if answer is None else answer
 
     def close(self) -> None:
         """Let the process end by itself."""

@@ -136,7 +136,7 @@ def test_values_of_the_file_take_effect() -> None:
         "\ufeffbudget: 123\nweights:\n  uses: 2\nexclude:\n- docs/\n- '*.sql'\n"
         "paths: {test: [checks/]}\nrerank-model: none\nlanguages: [python, go]\n"
     )
-    assert (config.budget, config.weights.uses, config.weights.diff) == (123, 2.0, 1.0)
+    assert (config.budget, config.weights.uses, config.weights.added) == (123, 2.0, 0.5)
     assert config.exclude == ("docs/", "*.sql")
     assert config.paths.test == ("checks/",)
     assert (config.rerank_model, config.languages) == ("none", ("python", "go"))

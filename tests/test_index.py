@@ -228,7 +228,7 @@ def test_a_run_that_was_cut_short_leaves_nothing_out_of_the_next(
     hurried = pack_of(command, repository, "--base", "main", "--deadline", "0.001")
     assert any("were not indexed" in line for line in hurried["degradations"])
     with monkeypatch.context() as patch:
-        patch.setattr(workers._Worker, "ask", lambda *_: "parser took longer than 20 s")
+        patch.setattr(workers._Worker, "ask", lambda *_: workers.DIED)
         broken = pack_of(command, repository, "--base", "main")
     assert {skip["path"] for skip in broken["skipped"]} >= {"shop/tax.py", "shop/price.py"}
     assert pack_of(command, repository, "--base", "main")["digest"] == cold["digest"]

@@ -31,6 +31,8 @@ while (frame := worker.read_frame(sys.stdin.buffer)) is not None:
     language, data = msgspec.msgpack.decode(frame, type=tuple[str, bytes])
     if b"HANG" in data:
         threading.Event().wait()
+    if b"ONCE" in data and len(log.read_text().split()) == 1:
+        os._exit(9)
     if b"DIE" in data:
         os._exit(9)
     if b"HALF" in data:
@@ -73,21 +75,31 @@ def gone(pids: Path) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("marker", "reason"),
+    ("marker", "reason", "started"),
     [
-        (b"HANG", "parser took longer than"),
-        (b"DIE", "parser died"),
-        (b"HALF", "parser died"),
-        (b"CRASH", "parser died"),
+        (b"HANG", "parser took longer than", 2),
+        (b"DIE", "parser died", 3),
+        (b"HALF", "parser died", 3),
+        (b"CRASH", "parser died", 3),
     ],
 )
-def test_a_parser_that_fails_costs_one_file(fake: Path, marker: bytes, reason: str) -> None:
-    """One strange file would stop the index of a whole repository."""
+def test_a_parser_that_fails_costs_one_file(
+    fake: Path, marker: bytes, reason: str, started: int
+) -> None:
+    """One strange file would stop the index of a whole repository; a death is tried twice."""
     good = b"def fine():\n    return 1\n"
     first, bad, last = parse([good, b"# " + marker + b"\n" + good, good])
     assert (first, last) == ("", "")
     assert bad.startswith(reason)
-    assert len(fake.read_text().split()) == 2  # the first and its successor
+    assert len(fake.read_text().split()) == started
+    assert gone(fake)
+
+
+def test_a_parser_that_was_killed_from_outside_is_tried_again(fake: Path) -> None:
+    """A machine that is short of memory kills a process that did nothing wrong."""
+    good = b"def fine():\n    return 1\n"
+    assert parse([good, b"# ONCE\n" + good, good]) == ["", "", ""]
+    assert len(fake.read_text().split()) == 2
     assert gone(fake)
 
 

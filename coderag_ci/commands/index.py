@@ -95,7 +95,7 @@ def _warm(git: GitRepo, kept: Store, commit: str, config: Config, quiet: bool) -
         except ModelUnavailable as error:
             progress.say(f"no vectors: {error}")
             code = EXIT_DEGRADED
-    for skip in update.skipped:
+    for skip in (*update.skipped, *opened.skipped):
         progress.say(f"skipped {skip.path}: {skip.reason}")
     for note in kept.notes:
         progress.say(note)
