@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from coderag_ci.channels import Ranked, Search
 from coderag_ci.index import Doc
-from coderag_ci.models import Embedder
+from coderag_ci.models import Embedder, ModelUnavailable
 from coderag_ci.queries import Query
 from coderag_ci.segment import Array
 from coderag_ci.store import Store
@@ -58,12 +58,24 @@ class Dense:
         self.whole = len(self._vectors) >= len(docs)
         return self.whole
 
-    def fill(self, docs: Sequence[int], progress: object = None) -> None:
-        """Make sure that docs have vectors, embedding those that have none."""
+    def fill(
+        self,
+        docs: Sequence[int],
+        progress: Callable[[int, int], None],
+        expired: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Make sure that docs have vectors, embedding those that have none.
+
+        Raises ModelUnavailable where the model fails or ``expired`` says so; vectors made
+        until then are kept.
+        """
         keys = self._take_stored(docs)
         missing = [doc for doc in docs if doc not in self._vectors]
         new: list[tuple[bytes, bytes]] = []
         for done, doc in enumerate(missing, 1):
+            if expired():
+                self._store.add_vectors(new, self._embedder.digest)
+                raise ModelUnavailable("deadline")
             (vector,) = self._embedder.embed([self._passage(doc)])
             self._vectors[doc] = vector
             self.embedded += 1
@@ -71,8 +83,7 @@ class Dense:
             if len(new) >= _WRITE_EVERY:
                 self._store.add_vectors(new, self._embedder.digest)
                 new = []
-            if callable(progress):
-                progress(done, len(missing))
+            progress(done, len(missing))
         self._store.add_vectors(new, self._embedder.digest)
 
     def rank(self, query: Query, candidates: Sequence[int]) -> Ranked:

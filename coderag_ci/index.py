@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -310,7 +311,7 @@ def _format(rules: PathRules) -> str:
 
 def _nearest(directory: Path, identity: str, wanted: set[SourceFile]) -> tuple[Segment | None, str]:
     """Return the snapshot that shares most files with a view."""
-    best: tuple[int, Segment | None, str] = (0, None, "")
+    best: tuple[int, Segment | None, Path | None] = (0, None, None)
     for path in snapshot.newest(directory):
         if not path.name.startswith(identity):
             continue
@@ -322,10 +323,14 @@ def _nearest(directory: Path, identity: str, wanted: set[SourceFile]) -> tuple[S
             continue
         shared = len(wanted.intersection(segment.files))
         if shared > best[0]:
-            best = (shared, segment, path.stem[-12:])
+            best = (shared, segment, path)
         if shared == len(wanted):
             break
-    return best[1], best[2]
+    if best[2] is None:
+        return None, ""
+    with contextlib.suppress(OSError):
+        os.utime(best[2])  # the least recently used one goes first
+    return best[1], best[2].stem[-12:]
 
 
 def _alive(base: Segment, wanted: set[SourceFile]) -> Array:

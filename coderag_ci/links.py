@@ -6,13 +6,14 @@ import re
 from urllib.parse import quote
 
 _SCP = re.compile(r"^(?:[^@/]+@)?([\w.-]+):(?!/)(.+)$")
-_URL = re.compile(r"^(?:https?|ssh|git)://(?:[^@/]+@)?([\w.-]+)(?::\d+)?/(.+)$")
+_SSH = re.compile(r"^(?:ssh|git)://(?:[^@/]+@)?([\w.-]+)(?::\d+)?/(.+)$")
+_HTTP = re.compile(r"^https?://(?:[^@/]+@)?([\w.-]+(?::\d+)?)/(.+)$")
 
 
 def web_address(remote: str) -> str:
     """Return the https address of a repository, without credentials; empty if there is none."""
-    match = _URL.match(remote) or _SCP.match(remote)
-    if not match or "/" not in match[2]:
+    match = _HTTP.match(remote) or _SSH.match(remote) or _SCP.match(remote)
+    if not match or "/" not in match[2] or "." not in match[1]:  # a host alias is no address
         return ""
     path = match[2].rstrip("/").removesuffix(".git")
     if any(sign in path for sign in "@?#"):  # what stands there may be a secret

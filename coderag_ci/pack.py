@@ -119,11 +119,15 @@ class Budget(msgspec.Struct, frozen=True):
 
 
 class IndexInfo(msgspec.Struct, frozen=True):
-    """What was searched. ``left_out`` counts paths that were not, by reason."""
+    """What was searched. ``left_out`` counts paths that were not, by reason.
+
+    ``dense`` says what the dense channel scored and with which model; empty where it is off.
+    """
 
     files: int
     chunks: int
     left_out: dict[str, int]
+    dense: str = ""
 
 
 class Stage(msgspec.Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from coderag_ci import assemble, facts, queries, store, tokens, view
@@ -88,7 +89,7 @@ def _search(
     own, allowed = _evidence_docs(index, diff)
     prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
     with recorder.stage("recall") as counts:
-        ranked = _recall(job, asked, prepared, kept, texts, degradations)
+        ranked = _recall(job, asked, prepared, kept, texts, degradations, found)
         counts["candidates"] = len({d for per in ranked for r in per.values() for d in r.docs})
     with recorder.stage("fuse") as counts:
         weights = {name: getattr(config.weights, name) for name in CHANNEL_NAMES}
@@ -180,6 +181,7 @@ def _recall(
     kept: store.Store,
     texts: Texts,
     degradations: list[str],
+    found: Found,
 ) -> list[dict[str, Ranked]]:
     """Run each channel that is on, for each query."""
     weights = job.config.weights
@@ -189,8 +191,10 @@ def _recall(
     ]
     if weights.dense > 0 and asked and job.config.embedding_model != "none":
         try:
-            _add_dense(job, asked, ranked, prepared, kept, texts)
+            _add_dense(job, asked, ranked, prepared, kept, texts, found)
         except ModelUnavailable as error:
+            for per in ranked:
+                per.pop("dense", None)
             degradations.append(f"no dense channel: {error}")
     return ranked
 
@@ -202,8 +206,14 @@ def _add_dense(
     prepared: Search,
     kept: store.Store,
     texts: Texts,
+    found: Found,
 ) -> None:
-    if job.deadline.within(_RESERVE_DENSE):
+    """Rank by meaning, and note in the index's facts what was searched with which model."""
+
+    def expired() -> bool:
+        return job.deadline.within(_RESERVE_DENSE)
+
+    if expired():
         raise ModelUnavailable("deadline")
     config = job.config
     embedder = Embedder(config.embedding_model)
@@ -211,13 +221,20 @@ def _add_dense(
     candidates: list[int] = []
     if not dense.load_whole():
         weights = {name: getattr(config.weights, name) for name in CHANNEL_NAMES}
-        orders = [{name: found.docs for name, found in per.items()} for per in ranked]
+        orders = [{name: one.docs for name, one in per.items()} for per in ranked]
         candidates = [d for d, _ in fuse(orders, weights, config.rrf_k, prepared.place)]
         candidates = candidates[:CANDIDATES]
         with job.progress.task("embedding", len(candidates) > 0) as advance:
-            dense.fill(candidates, advance)
+            dense.fill(candidates, advance, expired)
     for query, per in zip(asked[:_MOST_EMBEDDED_QUERIES], ranked, strict=False):
+        if expired():
+            raise ModelUnavailable("deadline")
         per["dense"] = dense.rank(query, candidates)
+    whole = dense.whole or len(candidates) == int(prepared.allowed.sum())
+    searched = "the whole view" if whole else f"the first {len(candidates)} candidates"
+    found.index = msgspec.structs.replace(
+        found.index, dense=f"{searched}, model {embedder.digest[:12]}"
+    )
 
 
 def embed_all(

@@ -59,16 +59,17 @@ class Store:
         """Return the wanted directory, or one in the cache or temporary folder, said once."""
         identity = hashlib.blake2b(os.fsencode(wanted), digest_size=8).hexdigest()
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        user = os.getuid() if hasattr(os, "getuid") else ""
         choices = [
             wanted,
             cache / "coderag-ci" / identity,
-            Path(tempfile.gettempdir()) / f"coderag-ci-{user}" / identity,
+            Path(tempfile.gettempdir()) / f"coderag-ci-{os.getuid()}" / identity,
         ]
         problem: OSError | None = None
         for choice in choices:
             try:
                 choice.mkdir(parents=True, exist_ok=True, mode=0o700)
+                if choice != wanted and choice.parent.lstat().st_uid != os.getuid():
+                    continue  # somebody else made it first
                 with tempfile.TemporaryFile(dir=choice) as probe:
                     probe.write(b"\0")
                     probe.flush()

@@ -46,8 +46,9 @@ def parse_all(jobs: Iterable[Job], expected: int, seconds: float) -> Iterator[tu
     source = _Shared(jobs)
     done: queue.Queue[tuple[int, bytes] | BaseException | None] = queue.Queue(maxsize=256)
     stop = threading.Event()
+    started: list[_Worker] = []
     threads = [
-        threading.Thread(target=_serve, args=(source, done, seconds, stop), daemon=True)
+        threading.Thread(target=_serve, args=(source, done, seconds, stop, started), daemon=True)
         for _ in range(wanted)
     ]
     for thread in threads:
@@ -62,6 +63,11 @@ def parse_all(jobs: Iterable[Job], expected: int, seconds: float) -> Iterator[tu
                 raise item
             else:
                 yield item
+    except BaseException:  # given up: what is being parsed is not waited for
+        stop.set()
+        for worker in started.copy():
+            worker.kill()
+        raise
     finally:
         stop.set()
         while any(thread.is_alive() for thread in threads):
@@ -88,16 +94,24 @@ def _serve(
     done: queue.Queue[tuple[int, bytes] | BaseException | None],
     seconds: float,
     stop: threading.Event,
+    started: list[_Worker],
 ) -> None:
+    def start() -> _Worker:
+        made = _Worker()
+        started.append(made)
+        return made
+
     worker: _Worker | None = None
     try:
         while not stop.is_set() and (job := source.take()) is not None:
             index, language, data = job
-            worker = worker or _Worker()
+            worker = worker or start()
             answer = worker.ask(language, data, seconds)
-            if answer == DIED:  # perhaps for want of memory, or killed from outside: once more
+            if (
+                answer == DIED and not stop.is_set()
+            ):  # perhaps for want of memory, or killed from outside: once more
                 worker.kill()
-                worker = _Worker()
+                worker = start()
                 answer = worker.ask(language, data, seconds)
             if isinstance(answer, str):
                 worker.kill()

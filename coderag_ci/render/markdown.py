@@ -61,8 +61,10 @@ def _header(pack: Pack) -> Iterator[str]:
         yield ""
     yield change_line(pack, code)
     budget = pack.budget
+    dense = f" By meaning: {pack.index.dense}." if pack.index.dense else ""
+    searched = f"{counted(pack.index.chunks, 'chunk')} of {counted(pack.index.files, 'file')}"
     yield (
-        f"Searched {counted(pack.index.chunks, 'chunk')} of {counted(pack.index.files, 'file')}. "
+        f"Searched {searched}.{dense} "
         f"Tokens: {budget.used_diff} diff + {budget.used_facts} facts + "
         f"{budget.used_evidence} evidence of {budget.total}."
     )
