@@ -1,10 +1,12 @@
 """How long a pack takes, cold and warm, against a yardstick run in the same minute.
 
-    python benchmarks/speed.py CLONE [--base REF] [--runs N] [--embedding-model DIR]
+    python benchmarks/speed.py CLONE [--runs N] [--embedding-model DIR]
 
-CLONE is a work tree or a bare repository. Printed are the median wall seconds over the
-runs, the peak resident memory of the main process and of one parser process, the size of
-the index, and each time as a ratio to two yardsticks:
+CLONE is a work tree or a bare repository. The change is its newest commit of one file.
+Printed are the median wall seconds over the runs of ``context`` with an empty index
+(cold), with an index of the commit before (one file) and once more (warm), the peak
+resident memory of the largest process of a cold run, the size of the index, and each
+time as a ratio to two yardsticks:
 
 ``read``   ``git cat-file --batch`` over all blobs of the commit, output discarded
 ``bare``   read, parse and walk every file that has a grammar with its query, count its
@@ -18,7 +20,6 @@ import json
 import multiprocessing
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
@@ -119,51 +120,60 @@ def peak(clone: str, index_dir: str, extra: list[str]) -> float:
     return int(out) / scale
 
 
+def warm_index(clone: str, index_dir: str, commit: str) -> None:
+    """Bring an index up to date with a commit."""
+    subprocess.run(
+        [*COMMAND, "index", "--repo", clone, "--index-dir", index_dir, "--quiet", "--ref", commit],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def one_file_commit(clone: str) -> str:
+    """Return the newest commit that changes one file that has a grammar."""
+    from coderag_ci.parse.languages import language_of
+
+    log = git(clone, "log", "--no-merges", "--max-count=500", "--name-only", "--format=%x00%H")
+    for record in log.decode("utf-8", "replace").split("\0")[1:]:
+        commit, *paths = record.split()
+        if len(paths) == 1 and language_of(paths[0]).module:
+            return commit
+    raise SystemExit("no commit of one file among the last 500")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("clone")
-    parser.add_argument("--base", default="HEAD~1")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--embedding-model", default="none")
     given = parser.parse_args()
-    extra = ["--base", given.base, "--embedding-model", given.embedding_model]
-    files = blobs(given.clone, "HEAD")
-    cold: list[float] = []
-    warm: list[float] = []
-    one: list[float] = []
+    clone, commit = given.clone, one_file_commit(given.clone)
+    model = ["--embedding-model", given.embedding_model]
+    extra = ["--base", f"{commit}~1", "--head", commit, *model]
+    files = blobs(clone, commit)
+    times: dict[str, list[float]] = {name: [] for name in ("cold", "one file", "warm")}
     reads: list[float] = []
     bares: list[float] = []
     memory = 0.0
-    with tempfile.TemporaryDirectory() as directory:
-        for run in range(given.runs):
-            index = str(Path(directory, str(run)))
-            reads.append(read_all(given.clone, [blob for blob, _ in files]))
-            bares.append(bare(given.clone, files))
-            seconds, pack = context(given.clone, index, extra)
-            cold.append(seconds)
+    for _ in range(given.runs):
+        with tempfile.TemporaryDirectory() as directory:
+            index, other = str(Path(directory, "a")), str(Path(directory, "b"))
+            reads.append(read_all(clone, [blob for blob, _ in files]))
+            bares.append(bare(clone, files))
+            seconds, pack = context(clone, index, extra)
+            times["cold"].append(seconds)
+            times["warm"].append(context(clone, index, extra)[0])
             size = sum(f.stat().st_size for f in Path(index).rglob("*") if f.is_file()) / 1e6
-            warm.append(context(given.clone, index, extra)[0])
-            earlier = [
-                "--head",
-                "HEAD~1",
-                "--base",
-                "HEAD~2",
-                "--embedding-model",
-                given.embedding_model,
-            ]
-            one.append(context(given.clone, index, earlier)[0])
-            shutil.rmtree(index)
-            memory = max(memory, peak(given.clone, index, extra))
+            warm_index(clone, other, f"{commit}~1")
+            times["one file"].append(context(clone, other, extra)[0])
+            memory = max(memory, peak(clone, str(Path(directory, "c")), extra))
     read, prototype = statistics.median(reads), statistics.median(bares)
-    print(
-        f"{given.clone}: {len(files)} files, {pack['index']['chunks']} chunks, runs: {given.runs}"
-    )
-    print(f"yardsticks: read {read:.2f} s, bare {prototype:.2f} s")
-    for label, times in (("cold", cold), ("warm", warm), ("one commit on", one)):
-        value = statistics.median(times)
+    print(f"{clone} at {commit[:12]}: {len(files)} files, {pack['index']['chunks']} chunks")
+    print(f"yardsticks: read {read:.2f} s, bare {prototype:.2f} s ({given.runs} runs, medians)")
+    for label, values in times.items():
+        value = statistics.median(values)
         ratios = f"{value / read:6.1f} × read  {value / prototype:5.2f} × bare"
-        print(f"{label:14} {value:6.2f} s  {ratios}")
+        print(f"{label:9} {value:6.2f} s  {ratios}")
     print(f"index {size:.1f} MB, peak RSS {memory:.0f} MB")
 
 

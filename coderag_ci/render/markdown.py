@@ -12,6 +12,7 @@ from coderag_ci.parse.languages import BY_NAME
 from coderag_ci.render.text import change_line, counted, hunk_header, one_line, telling
 
 _FENCE_LANGUAGES = frozenset(BY_NAME) - {"text"}
+_MOST_DROPPED = 15  # named; the JSON names more
 
 
 def render(pack: Pack) -> str:
@@ -135,11 +136,11 @@ def _rest(pack: Pack) -> Iterator[str]:
         total = len(pack.dropped) + pack.dropped_more
         yield f"<details><summary>Found but not shown: {total}</summary>"
         yield ""
-        for piece in pack.dropped:
+        for piece in pack.dropped[:_MOST_DROPPED]:
             symbol = f" {code(piece.symbol)}" if piece.symbol else ""
             yield f"- {code(f'{piece.path}:{piece.start}-{piece.end}')}{symbol}: {piece.reason}"
-        if pack.dropped_more:
-            yield f"- and {pack.dropped_more} more"
+        if more := total - len(pack.dropped[:_MOST_DROPPED]):
+            yield f"- and {more} more"
         yield from ("", "</details>", "")
     if pack.skipped or pack.index.left_out:
         yield "<details><summary>Not searched</summary>"
