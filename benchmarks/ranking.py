@@ -32,8 +32,8 @@ from coderag_ci import (
     index,
     pathrules,
     queries,
+    recall,
     rerank,
-    search,
     store,
 )
 from coderag_ci import view as views
@@ -118,7 +118,7 @@ def rankings(case: Case, settings: Any) -> dict[str, list[int]]:
     else:
         found["reranked"] = fused
     hits = [(doc, {"final": 0.0}) for doc in found["reranked"]]
-    found["shown"] = [d for d, _ in search.above_floor(hits, ranked, settings.floor)]
+    found["shown"] = [d for d, _ in recall.above_floor(hits, ranked, settings.floor)]
     return found
 
 

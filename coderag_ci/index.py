@@ -20,13 +20,14 @@ from coderag_ci.gitrepo import GitRepo
 from coderag_ci.parse.languages import BY_NAME, REFERENCE_KINDS, language_of, maker
 from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, Row, decode_row, encode_row
 from coderag_ci.pathrules import GENERATED, TEST, VENDORED, PathRules, Skipped
-from coderag_ci.segment import Array, Postings, Segment, SourceFile, build
+from coderag_ci.segment import KIND_BITS, Array, Postings, Segment, SourceFile, build
 from coderag_ci.store import RowKey, Store
 from coderag_ci.view import View, read
 
 _REBUILD_DOCS = 2000
 _REBUILD_SHARE = 0.1
 _WRITE_EVERY = 200
+_KIND_MASK = (1 << KIND_BITS) - 1
 _FAILED = "parser"  # reasons that begin so are told by path
 _TOO_LARGE = "larger than 1 MiB"
 _NOT_HERE = "not in this clone"
@@ -169,7 +170,7 @@ class Index:
         """Return where a name is defined."""
         docs, values = self._get("definitions", name_key)
         return [
-            Use(int(doc), int(value) >> 4, _KIND_OF_CODE.get(int(value) & 15, ""))
+            Use(int(doc), int(value) >> KIND_BITS, CHUNK_KINDS[int(value) & _KIND_MASK])
             for doc, value in zip(docs, values, strict=True)
         ]
 
@@ -177,7 +178,7 @@ class Index:
         """Return where a name is used, the first use of each kind in each doc."""
         docs, values = self._get("references", name_key)
         return [
-            Use(int(doc), int(value) >> 4, REFERENCE_KINDS[int(value) & 15])
+            Use(int(doc), int(value) >> KIND_BITS, REFERENCE_KINDS[int(value) & _KIND_MASK])
             for doc, value in zip(docs, values, strict=True)
         ]
 
@@ -237,10 +238,6 @@ class Index:
     def is_test(self, number: int) -> bool:
         """Whether a doc is in a test file."""
         return bool(self.flags[number] & TEST)
-
-
-# The four bits that postings keep of a kind are enough to tell the kinds of names apart.
-_KIND_OF_CODE = {code & 15: kind for code, kind in reversed(list(enumerate(CHUNK_KINDS)))}
 
 
 @dataclass(frozen=True)

@@ -4,39 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-import numpy as np
-
-from coderag_ci import assemble, facts, queries, store, tokens, view
+from coderag_ci import assemble, facts, queries, recall, rerank, store, tokens, view
 from coderag_ci import index as indexing
 from coderag_ci.bm25 import PostingsBM25
-from coderag_ci.channels import CHANNELS, NAMED, Ranked, Search, reason
-from coderag_ci.config import CHANNEL_NAMES, Config
-from coderag_ci.dense import CANDIDATES, Dense, passage
+from coderag_ci.channels import Ranked, Search, reason
+from coderag_ci.config import Config
 from coderag_ci.diff import Diff
-from coderag_ci.fuse import fuse
-from coderag_ci.gitrepo import GitRepo
 from coderag_ci.job import Found, Job
-from coderag_ci.models import CrossEncoder, Embedder, ModelUnavailable
 from coderag_ci.pack import Channel, IndexInfo
 from coderag_ci.parse.row import Row
 from coderag_ci.pathrules import PathRules, Skipped
-from coderag_ci.progress import Progress
 from coderag_ci.queries import Query
-from coderag_ci.rerank import Heuristic, blend
 from coderag_ci.segment import Array
 from coderag_ci.text import Texts
 from coderag_ci.trace import Recorder
 from coderag_ci.view import View
 from coderag_ci.workers import FILE_SECONDS
 
-# Seconds that the stages after each need; less than that is left: the step is not taken.
-_RESERVE_INDEX = 3.0
-_RESERVE_DENSE = 4.0
-_RESERVE_RERANK = 1.5
+_RESERVE = 3.0  # seconds that the stages after indexing need
 _WORTH_A_BAR = 200
 _MOST_OWN = 12
-_MOST_EMBEDDED_QUERIES = 8  # the most changed units; each costs a run of the model
 _TRACED = 1_000  # characters of a query that the trace keeps
 _FACTS_SHARE = 0.15  # of the budget
 _CANDIDATES_PER_PIECE = 3  # several candidates can be parts of one piece
@@ -89,17 +76,15 @@ def _search(
     own, allowed = _evidence_docs(index, diff)
     prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
     with recorder.stage("recall") as counts:
-        ranked = _recall(job, asked, prepared, kept, texts, degradations, found)
+        ranked = recall.recall(job, asked, prepared, kept, texts, degradations, found)
         counts["candidates"] = len({d for per in ranked for r in per.values() for d in r.docs})
     with recorder.stage("fuse") as counts:
-        weights = {name: getattr(config.weights, name) for name in CHANNEL_NAMES}
-        orders = [{name: found_.docs for name, found_ in per.items()} for per in ranked]
-        fused = fuse(orders, weights, config.rrf_k, prepared.place)
+        fused = recall.fused(ranked, config, prepared)
         counts["docs"] = len(fused)
     with recorder.stage("rerank") as counts:
-        hits = _rerank(job, asked, fused, prepared, texts, degradations, counts)
+        hits = rerank.rerank(job, asked, fused, prepared, texts, degradations, counts)
     with recorder.stage("assemble") as counts:
-        worth = above_floor(hits, ranked, config.floor)
+        worth = recall.above_floor(hits, ranked, config.floor)
         counts["below_floor"] = len(hits) - len(worth)
         shown = worth[: config.top_k * _CANDIDATES_PER_PIECE]
         described = [_hit(doc, scores, asked, ranked, prepared) for doc, scores in shown]
@@ -138,8 +123,8 @@ def _index(
             both,
             kept,
             advance,
-            file_seconds=max(1.0, min(FILE_SECONDS, job.deadline.left() - _RESERVE_INDEX)),
-            expired=lambda: job.deadline.within(_RESERVE_INDEX),
+            file_seconds=max(1.0, min(FILE_SECONDS, job.deadline.left() - _RESERVE)),
+            expired=lambda: job.deadline.within(_RESERVE),
         )
     opened = indexing.open_index(head, kept, rules, fresh)
     kept.touch_view(head.digest, [indexing.row_key(e.path, e.blob) for e in both.entries])
@@ -174,153 +159,6 @@ def _evidence_docs(index: indexing.Index, diff: Diff) -> tuple[list[int], Array]
     return own, allowed
 
 
-def _recall(
-    job: Job,
-    asked: Sequence[Query],
-    prepared: Search,
-    kept: store.Store,
-    texts: Texts,
-    degradations: list[str],
-    found: Found,
-) -> list[dict[str, Ranked]]:
-    """Run each channel that is on, for each query."""
-    weights = job.config.weights
-    ranked = [
-        {name: run(prepared, query) for name, run in CHANNELS.items() if getattr(weights, name) > 0}
-        for query in asked
-    ]
-    if weights.dense > 0 and asked and job.config.embedding_model != "none":
-        try:
-            _add_dense(job, asked, ranked, prepared, kept, texts, found)
-        except ModelUnavailable as error:
-            for per in ranked:
-                per.pop("dense", None)
-            degradations.append(f"no dense channel: {error}")
-    return ranked
-
-
-def _add_dense(
-    job: Job,
-    asked: Sequence[Query],
-    ranked: list[dict[str, Ranked]],
-    prepared: Search,
-    kept: store.Store,
-    texts: Texts,
-    found: Found,
-) -> None:
-    """Rank by meaning, and note in the index's facts what was searched with which model."""
-
-    def expired() -> bool:
-        return job.deadline.within(_RESERVE_DENSE)
-
-    if expired():
-        raise ModelUnavailable("deadline")
-    config = job.config
-    embedder = Embedder(config.embedding_model)
-    dense = Dense(prepared, kept, texts, embedder, (config.query_prefix, config.passage_prefix))
-    candidates: list[int] = []
-    if not dense.load_whole():
-        weights = {name: getattr(config.weights, name) for name in CHANNEL_NAMES}
-        orders = [{name: one.docs for name, one in per.items()} for per in ranked]
-        candidates = [d for d, _ in fuse(orders, weights, config.rrf_k, prepared.place)]
-        candidates = candidates[:CANDIDATES]
-        with job.progress.task("embedding", len(candidates) > 0) as advance:
-            dense.fill(candidates, advance, expired)
-    for query, per in zip(asked[:_MOST_EMBEDDED_QUERIES], ranked, strict=False):
-        if expired():
-            raise ModelUnavailable("deadline")
-        per["dense"] = dense.rank(query, candidates)
-    whole = dense.whole or len(candidates) == int(prepared.allowed.sum())
-    searched = "the whole view" if whole else f"the first {len(candidates)} candidates"
-    found.index = msgspec.structs.replace(
-        found.index, dense=f"{searched}, model {embedder.digest[:12]}"
-    )
-
-
-def embed_all(
-    repo: GitRepo,
-    head: View,
-    index: indexing.Index,
-    kept: store.Store,
-    config: Config,
-    progress: Progress,
-) -> int:
-    """Give every chunk that may be evidence its vector; returns how many were made.
-
-    Raises ModelUnavailable.
-    """
-    allowed = index.alive & ~index.hidden()
-    prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
-    embedder = Embedder(config.embedding_model)
-    prefixes = (config.query_prefix, config.passage_prefix)
-    dense = Dense(prepared, kept, Texts(repo, head), embedder, prefixes)
-    docs = np.flatnonzero(allowed).tolist()
-    with progress.task("embedding", worth=True) as advance:
-        dense.fill(docs, advance)
-    return dense.embedded
-
-
-def _rerank(
-    job: Job,
-    asked: Sequence[Query],
-    fused: list[tuple[int, float]],
-    prepared: Search,
-    texts: Texts,
-    degradations: list[str],
-    counts: dict[str, int | str],
-) -> list[tuple[int, dict[str, float]]]:
-    """Order the first candidates anew, blended with the fused order."""
-    config = job.config
-    depth = min(config.rerank, len(fused))
-    model = config.rerank_model
-    if not depth or model == "none" or config.rerank_weight == 0:
-        return [(doc, {"fused": score, "final": score}) for doc, score in fused]
-    docs = [doc for doc, _ in fused[:depth]]
-    scores: list[float] | None = None
-    if model != "heuristic":
-        try:
-            scores, docs = _cross_encode(job, asked, docs, prepared, texts, degradations)
-        except ModelUnavailable as error:
-            degradations.append(f"no cross-encoder: {error}; the heuristic ranked")
-    if scores is None:
-        scores = Heuristic(prepared).scores(asked, docs)
-    counts["depth"] = len(docs)
-    of_fused = dict(fused)
-    of_doc = dict(zip(docs, scores, strict=True))
-    top = [
-        (doc, {"fused": of_fused[doc], "rerank": of_doc[doc], "final": score})
-        for doc, score in blend(docs, scores, config.rerank_weight, prepared)
-    ]
-    rest = [(doc, {"fused": s, "final": 0.0}) for doc, s in fused if doc not in of_doc]
-    return [*top, *rest]
-
-
-def _cross_encode(
-    job: Job,
-    asked: Sequence[Query],
-    docs: list[int],
-    prepared: Search,
-    texts: Texts,
-    degradations: list[str],
-) -> tuple[list[float], list[int]]:
-    """Score docs with the cross-encoder, in fused order, until the deadline's reserve."""
-    if job.deadline.within(_RESERVE_DENSE):
-        raise ModelUnavailable("deadline")
-    encoder = CrossEncoder(job.config.rerank_model)
-    texts.load(prepared.index.doc(doc).blob for doc in docs)
-    query = asked[0].text() if asked else job.change.title
-    scores: list[float] = []
-    for doc in docs:
-        if job.deadline.within(_RESERVE_RERANK):
-            break
-        scores += encoder.score(query, [passage(prepared.index.doc(doc), texts)])
-    if not scores:
-        raise ModelUnavailable("deadline")
-    if len(scores) < len(docs):
-        degradations.append(f"deadline: reranked {len(scores)} of {len(docs)} candidates")
-    return scores, docs[: len(scores)]
-
-
 def _hit(
     number: int,
     scores: dict[str, float],
@@ -344,24 +182,6 @@ def _hit(
 
     rounded = {name: round(score, 9) for name, score in scores.items()}
     return assemble.Hit(prepared.index.doc(number), rounded, explain)
-
-
-def above_floor(
-    hits: Sequence[tuple[int, dict[str, float]]], ranked: Sequence[dict[str, Ranked]], floor: float
-) -> list[tuple[int, dict[str, float]]]:
-    """Keep hits linked by a name or by meaning, and those that share enough of some unit's diff.
-
-    Enough: ``floor`` of the BM25 score that the diff's own words would have.
-    """
-    kept: set[int] = set()
-    for per in ranked:
-        for name, found in per.items():
-            if name in NAMED or name == "dense":
-                kept.update(found.docs)
-            elif found.ideal > 0:
-                least = floor * found.ideal
-                kept.update(d for d, s in zip(found.docs, found.scores, strict=True) if s >= least)
-    return [hit for hit in hits if hit[0] in kept]
 
 
 def _own_hit(index: indexing.Index, number: int, rank: int) -> assemble.Hit:

@@ -18,6 +18,7 @@ from coderag_ci.parse.terms import text_terms
 from coderag_ci.pathrules import GENERATED
 
 Array = npt.NDArray[Any]
+KIND_BITS = 5  # of a name's value in the postings; the rest is its line
 
 
 class SourceFile(NamedTuple):
@@ -34,7 +35,7 @@ class Postings:
     """Key to entries: the entries of ``keys[i]`` are ``offsets[i]:offsets[i + 1]``.
 
     ``keys`` (k,) uint64 ascending; ``docs`` (n,) uint32 ascending within a key;
-    ``values`` (n,): term counts (uint16), or line << 4 | kind (uint32) for names.
+    ``values`` (n,): term counts (uint16), or line << KIND_BITS | kind (uint32) for names.
     """
 
     keys: Array
@@ -188,7 +189,7 @@ def _names(rows: Sequence[Row], parts: Sequence[bytes], starts: Array, docs: Arr
         line[inside] <= docs[doc[inside], 1]
     )
     keys = names[(number + offsets[file_of])[inside]] if len(table) else names[:0]
-    values = (line << 4 | kind & 15)[inside].astype(np.uint32)
+    values = (line << KIND_BITS | kind)[inside].astype(np.uint32)
     unique, owner = np.unique(keys, return_inverse=True)
     owner, doc = owner.reshape(-1), doc[inside].astype(np.uint32)
     order = np.lexsort((values, doc, owner))

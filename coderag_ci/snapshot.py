@@ -15,7 +15,7 @@ import numpy as np
 
 from coderag_ci.segment import Postings, Segment, SourceFile
 
-_MAGIC = b"coderag-snapshot-1\n"
+_MAGIC = b"coderag-snapshot-2\n"
 _KEPT = 3
 _ARRAYS = ("table", "file_of", "lengths", "flags")
 _POSTINGS = ("terms", "definitions", "references")

@@ -73,7 +73,7 @@ def _warm(git: GitRepo, kept: Store, commit: str, config: Config, quiet: bool) -
     from coderag_ci.models import ModelUnavailable
     from coderag_ci.pathrules import PathRules
     from coderag_ci.progress import Progress
-    from coderag_ci.search import embed_all
+    from coderag_ci.recall import embed_all
 
     start = time.perf_counter()
     rules = PathRules(config)

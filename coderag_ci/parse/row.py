@@ -6,28 +6,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from coderag_ci.parse.languages import NAME_KINDS, UNIT_KINDS
+
 CHUNK_FIELDS = 8  # start, end, unit start, unit end, signature start, signature end, kind, symbol
 NAME_FIELDS = 3  # name, kind, line
 
-CHUNK_KINDS = (
-    "function",
-    "method",
-    "class",
-    "interface",
-    "struct",
-    "enum",
-    "trait",
-    "impl",
-    "module",
-    "macro",
-    "type",
-    "section",
-    "toplevel",
-    "window",
-    "constant",
-    "variable",
-    "field",
-)
+CHUNK_KINDS = (*UNIT_KINDS, "toplevel", "window", *NAME_KINDS)
 
 
 class Row(msgspec.Struct, array_like=True, frozen=True):
