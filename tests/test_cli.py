@@ -510,6 +510,15 @@ exec "{git}" "$@"
 """
 
 
+# A shell that starts the tests in the background makes them, and what they start, ignore SIGINT.
+INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from coderag_ci.cli import main
+main()
+"""
+
+
 def test_ctrl_c_leaves_a_store_that_can_be_read(shapes: Repository, tmp_path: Path) -> None:
     """Stopped in the middle of indexing, the command ends with 130 and the next run is whole."""
     git = subprocess.run(["which", "git"], capture_output=True, check=True, text=True).stdout
@@ -529,7 +538,7 @@ def test_ctrl_c_leaves_a_store_that_can_be_read(shapes: Repository, tmp_path: Pa
     block = os.open(folder / "block", os.O_RDWR | os.O_NONBLOCK)
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "coderag_ci", *arguments],
+            [sys.executable, "-c", INTERRUPTIBLE, *arguments],
             cwd=shapes.path,
             env={
                 **os.environ,
