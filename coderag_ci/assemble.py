@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -9,15 +10,17 @@ import msgspec
 
 from coderag_ci.diff import Diff, FileDiff, Hunk
 from coderag_ci.index import Doc
-from coderag_ci.pack import Channel, DiffFile, Dropped, Evidence, Fact
+from coderag_ci.pack import Channel, DiffFile, Dropped, Evidence, Fact, telling
 from coderag_ci.parse.windows import LIMIT
 from coderag_ci.pathrules import PathRules, flag_names, is_lock
 from coderag_ci.text import Texts
 from coderag_ci.tokens import Counter
 
-_ENTRY_OVERHEAD = 40  # tokens of a piece's heading and reasons
-_FILE_OVERHEAD = 16
-_HUNK_OVERHEAD = 8
+# Tokens of what stands around content, in the more costly of Markdown and prompt.
+_ENTRY_OVERHEAD = 50
+_LINE_OVERHEAD = 2  # a line's number
+_FILE_OVERHEAD = 60
+_HUNK_OVERHEAD = 24
 _NAMES_SHARE = 0.4  # of the diff's quota, for the headings of its files
 _MOST_PARTS = 2  # chunks of one unit
 _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
@@ -41,6 +44,11 @@ class _Piece:
     ranges: list[tuple[int, int]]
     scores: dict[str, float]
     hits: list[Hit]
+
+    @functools.cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        """What found the piece; worked out for the pieces that are tried only."""
+        return _channels(self.hits)
 
 
 @dataclass
@@ -134,7 +142,7 @@ def assemble_facts(
     used = 0
     for fact in facts:
         places = " ".join(f"{place.path}:{place.line} {place.symbol}" for place in fact.places)
-        cost = count(f"{fact.kind} {fact.text} {places}") + 8 * len(fact.places)
+        cost = count(f"{fact.kind} {fact.text} {places}") + 15 * len(fact.places) + _FILE_OVERHEAD
         if used + cost <= quota:
             kept.append(fact)
             used += cost
@@ -191,11 +199,12 @@ def assemble_evidence(
     Returns (evidence, tokens used, dropped).
     """
     in_diff = {file.path: [_span(hunk) for hunk in file.hunks] for file in diff.files}
+    added = {file.path: file.added_lines() for file in diff.files}
     texts.load(hit.doc.blob for hit in (*hits, *own))
-    pieces = _pieces(hits, in_diff, texts, widen=True)
+    pieces = _pieces(hits, in_diff, added, texts, widen=True)
     found = {(piece.doc.path, piece.doc.unit) for piece in pieces[:top_k]}
     own = [hit for hit in own if (hit.doc.path, hit.doc.unit) not in found]
-    own_pieces = _pieces(own, in_diff, texts, widen=False)
+    own_pieces = _pieces(own, in_diff, added, texts, widen=False)
     chosen: list[_Piece] = []
     dropped: list[Dropped] = []
     shown: dict[str, list[tuple[int, int]]] = {}
@@ -226,6 +235,7 @@ def assemble_evidence(
 def _pieces(
     hits: Sequence[Hit],
     in_diff: dict[str, list[tuple[int, int]]],
+    added: dict[str, set[int]],
     texts: Texts,
     widen: bool,
 ) -> list[_Piece]:
@@ -256,8 +266,17 @@ def _pieces(
             _joined(piece.ranges, lines), in_diff.get(piece.doc.path, []), lines
         )
         if piece.ranges:
+            piece.ranges = _with_signature(piece, lines, added.get(piece.doc.path, set()))
             found.append(piece)
     return found
+
+
+def _with_signature(piece: _Piece, lines: Sequence[str], added: set[int]) -> list[tuple[int, int]]:
+    """Put back a signature that the diff shows as context, so that a piece has its beginning."""
+    first, last = piece.doc.signature
+    if not first or any(line in added for line in range(first, last + 1)):
+        return piece.ranges
+    return _joined([(first, last), *piece.ranges], lines)
 
 
 def _is_small(doc: Doc, texts: Texts) -> bool:
@@ -311,7 +330,14 @@ def _text(piece: _Piece, texts: Texts) -> str:
 
 
 def _cost(piece: _Piece, texts: Texts, count: Counter) -> int:
-    return count(_text(piece, texts)) + count(piece.doc.path) + _ENTRY_OVERHEAD
+    lines = sum(end - start + 1 for start, end in piece.ranges)
+    reasons = " ".join(channel.reason for channel in telling(piece.channels))
+    return (
+        count(_text(piece, texts))
+        + count(f"{piece.doc.path} {piece.doc.symbol} {reasons}")
+        + _ENTRY_OVERHEAD
+        + _LINE_OVERHEAD * lines
+    )
 
 
 def _channels(hits: Sequence[Hit]) -> tuple[Channel, ...]:
@@ -344,7 +370,7 @@ def _evidence(piece: _Piece, texts: Texts) -> Evidence:
         text=_text(piece, texts),
         ranges=tuple(piece.ranges),
         scores=piece.scores,
-        channels=_channels(piece.hits),
+        channels=piece.channels,
     )
 
 

@@ -35,6 +35,7 @@ class Change(NamedTuple):
     title: str
     sides: Sides
     paths: tuple[str, ...]
+    commits: int = 0
 
 
 def resolve(repo: GitRepo, wanted: Wanted, ci: CI) -> Change:
@@ -66,6 +67,7 @@ def resolve(repo: GitRepo, wanted: Wanted, ci: CI) -> Change:
         title[:_LONGEST_TITLE],
         Sides(merge_base, head),
         tuple(wanted.paths),
+        repo.count_commits(merge_base, head),
     )
 
 

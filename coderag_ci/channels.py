@@ -161,6 +161,8 @@ def reason(search: Search, channel: str, query: Query, doc: int) -> str:
     if channel == "dense":
         return f"means something close to the change in `{query.label}`"
     best = _telling_words(search, LEXICAL[channel](query), doc)
+    if not best:
+        return f"shares common words with the change in `{query.label}`"
     shared = ", ".join(f"`{word}`" for word in best)
     what = {"diff": "the change", "deleted": "the deleted lines", "added": "the added lines"}
     return f"shares {shared} with {what[channel]} in `{query.label}`"
@@ -169,7 +171,7 @@ def reason(search: Search, channel: str, query: Query, doc: int) -> str:
 def _telling_words(search: Search, lines: Sequence[str], doc: int) -> list[str]:
     """Return the words of some lines that give a doc most of its score, as they are written.
 
-    Words that much of the repository has are named only where there are no others.
+    Words that much of the repository has are not named.
     """
     gains: dict[str, float] = {}
     for word in dict.fromkeys(word for line in lines for word in words(line)):
@@ -180,7 +182,7 @@ def _telling_words(search: Search, lines: Sequence[str], doc: int) -> list[str]:
     rare = [word for word in ordered if search.bm25.idf_of(term_hash(parts(word)[0])) > _TELLING]
     taken: set[str] = set()
     best = []
-    for word in rare or ordered:
+    for word in rare:
         if parts(word)[0] not in taken:
             taken.update(parts(word))
             best.append(word)

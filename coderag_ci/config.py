@@ -59,7 +59,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     recall: Annotated[int, Meta(ge=1, le=10_000)] = 200
     rrf_k: Annotated[float, Meta(gt=0, le=1000)] = 60
     weights: Channels = Channels()
-    floor: Annotated[float, Meta(ge=0, le=1)] = 0.15
+    floor: Annotated[float, Meta(ge=0, le=1)] = 0.2
     rerank: Annotated[int, Meta(ge=0, le=500)] = 50
     rerank_weight: Weight = 0.5
     rerank_model: str = "heuristic"

@@ -75,6 +75,15 @@ class FileDiff(msgspec.Struct, frozen=True):
         """Number of deleted lines."""
         return sum(line[0] == "-" for hunk in self.hunks for line in hunk.lines)
 
+    def added_lines(self) -> set[int]:
+        """Return the lines of the new side that are added."""
+        return {
+            new_line
+            for hunk in self.hunks
+            for sign, _, new_line, _ in hunk.numbered()
+            if sign == "+"
+        }
+
     def touched_lines(self) -> set[int]:
         """Return the lines of the new side that are added or that stood next to deleted ones."""
         found: set[int] = set()

@@ -136,7 +136,7 @@ def _untested(
             continue
         for symbol, line in _changed_units(head.get(file.path), changed[file.path]):
             last = symbol.rpartition(".")[2]
-            if last.startswith("__") or last in ("main", "constructor"):
+            if last.startswith("_") or last in ("main", "constructor"):
                 continue
             if not any(index.is_test(use.doc) for use in index.references(name_hash(last))):
                 unnamed.append(Place(file.path, line, symbol))

@@ -246,9 +246,11 @@ class GitRepo:
         found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
         if found and found.isalnum():  # ^REF excludes a commit
             return found
+        if ".." in ref:
+            raise UsageError(f"not one commit: {ref}", "use --base A --head B")
         if self.head() is None and ref == "HEAD":
             raise SetupError("the repository has no commits yet", "commit once, then run again")
-        hint = "fetch it (git fetch origin), or name another with --base or --head"
+        hint = "fetch it (git fetch origin), or name one that exists"
         if self.shallow:
             hint = f"the clone is shallow; {_DEEPEN}"
         raise SetupError(f"unknown ref: {ref}", hint)
@@ -308,6 +310,11 @@ class GitRepo:
             "--",
         )
         return [line for line in out.decode("utf-8", "replace").split("\n") if line]
+
+    def count_commits(self, base: str, head: str) -> int:
+        """Return how many commits ``base..head`` has, merges left out."""
+        out = self._run("rev-list", "--count", "--no-merges", f"{base}..{head}", "--")
+        return int(out)
 
     def remote_url(self) -> str:
         """Return the URL of ``origin``; empty where there is none."""

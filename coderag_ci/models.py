@@ -101,6 +101,9 @@ def _load(name: str, kind: str, register: Callable[[Any, str, Path], None]) -> t
 
 
 def _fastembed_class(kind: str) -> Any:
+    from loguru import logger
+
+    logger.disable("fastembed")  # what it has to say reaches the pack as a degradation
     if kind == "TextEmbedding":
         from fastembed import TextEmbedding
 

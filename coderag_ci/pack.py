@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from coderag_ci.diff import Hunk
 from coderag_ci.pathrules import Skipped
 
 SCHEMA_VERSION = 1
+_LEXICAL = ("diff", "deleted", "added")
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -21,7 +23,11 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ChangeInfo(msgspec.Struct, frozen=True):
-    """What was compared. ``head`` is empty for the index and the working tree."""
+    """What was compared. ``head`` is empty for the index and the working tree.
+
+    ``commits`` counts those of the change without merges; ``title`` holds the subjects of
+    the newest, or the pull request's title.
+    """
 
     kind: str
     base: str
@@ -32,6 +38,7 @@ class ChangeInfo(msgspec.Struct, frozen=True):
     added: int
     deleted: int
     paths: tuple[str, ...] = ()
+    commits: int = 0
 
 
 class DiffFile(msgspec.Struct, frozen=True):
@@ -73,6 +80,13 @@ class Channel(msgspec.Struct, frozen=True):
     name: str
     rank: int
     reason: str
+
+
+def telling(channels: Sequence[Channel]) -> list[Channel]:
+    """Return the reasons worth reading: links by name first, then the best by shared words."""
+    by_name = [channel for channel in channels if channel.name not in _LEXICAL]
+    by_words = [channel for channel in channels if channel.name in _LEXICAL]
+    return [*by_name, *by_words[:1]]
 
 
 class Evidence(msgspec.Struct, frozen=True):

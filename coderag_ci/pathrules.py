@@ -98,6 +98,11 @@ def is_lock(path: str) -> bool:
     return bool(_LOCK.search(path))
 
 
+def asks_nothing(path: str) -> bool:
+    """Whether a changed file's words say nothing of code: lock files and changelogs."""
+    return bool(_LOCK.search(path) or _LOG.search(path))
+
+
 def flag_names(flags: int) -> tuple[str, ...]:
     """Names of the flags that are set."""
     return tuple(name for flag, name in FLAG_NAMES.items() if flags & flag)

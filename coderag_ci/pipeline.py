@@ -68,6 +68,7 @@ def _seal(job: Job, found: Diff, result: Found, recorder: Recorder) -> pack.Pack
                 sum(file.added for file in found.files),
                 sum(file.deleted for file in found.files),
                 made.paths,
+                made.commits,
             ),
             diff=result.diff,
             facts=tuple(result.facts),

@@ -10,7 +10,7 @@ import numpy as np
 
 from coderag_ci.diff import Diff, FileDiff, Hunk
 from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, NAME_FIELDS, Row
-from coderag_ci.pathrules import GENERATED, VENDORED, PathRules, is_lock
+from coderag_ci.pathrules import GENERATED, VENDORED, PathRules, asks_nothing
 
 MOST_QUERIES = 48
 _MOST_LINES = 400  # of one unit and kind
@@ -93,15 +93,15 @@ def build(
 ) -> tuple[list[Query], str]:
     """Return the queries, the most changed unit first, and in words what did not ask.
 
-    ``head`` and ``base`` give each side's row by path (of that side). Lock files and what is
-    generated or vendored ask nothing.
+    ``head`` and ``base`` give each side's row by path (of that side). Lock files, changelogs
+    and what is generated or vendored ask nothing.
     """
     found: dict[tuple[str, str], Query] = {}
     left = _MOST_HUNK_LINES
     for file in sorted(diff.files, key=lambda f: (f.added + f.deleted, f.path)):
         if (
             file.kind != "text"
-            or is_lock(file.path)
+            or asks_nothing(file.path)
             or rules.flags(file.path) & (GENERATED | VENDORED)
         ):
             continue

@@ -26,6 +26,7 @@ _WORTH_A_BAR = 200
 _MOST_OWN = 12
 _TRACED = 1_000  # characters of a query that the trace keeps
 _FACTS_SHARE = 0.15  # of the budget
+_FRAME = 400  # tokens of header, instructions and what was left out
 _CANDIDATES_PER_PIECE = 3  # several candidates can be parts of one piece
 
 
@@ -153,7 +154,8 @@ def _evidence_docs(index: indexing.Index, diff: Diff) -> tuple[list[int], Array]
         for number in index.docs_of(file.path) if lines else ():
             doc = index.doc(number)
             if any(line in lines for line in range(doc.start, doc.end + 1)):
-                if allowed[number] and doc.symbol and file.status != "added":
+                whole = doc.symbol or doc.start > 1  # the head of a file is imports
+                if allowed[number] and whole and file.status != "added":
                     own.append(number)
                 allowed[number] = False
     return own, allowed
@@ -201,7 +203,8 @@ def _assemble(
 ) -> None:
     found.quota_diff = int(config.budget * config.diff_share)
     found.diff, found.used_diff = assemble.assemble_diff(diff, found.quota_diff, count, rules)
-    found.quota_evidence = config.budget - found.used_diff - found.used_facts
+    frame = min(_FRAME, config.budget // 5)
+    found.quota_evidence = max(0, config.budget - found.used_diff - found.used_facts - frame)
     found.evidence, found.used_evidence, found.dropped = assemble.assemble_evidence(
         hits, own, diff, found.quota_evidence, config.top_k, count, texts
     )

@@ -79,6 +79,8 @@ def context(**given: Any) -> int:
     )
     made = change.resolve(repo, wanted, surroundings)
     settings = options.read_config(repo, given["config_file"], flags, surroundings, made.merge_base)
+    if "dense" in given["switched_on"] and settings.config.embedding_model == "none":
+        raise UsageError("the channel dense needs a model", "name one with --embedding-model")
     progress = Progress(given["quiet"])
     pack = pipeline.make_pack(
         job.Job(
@@ -90,6 +92,8 @@ def context(**given: Any) -> int:
             progress,
         )
     )
+    if not pack.change.files and not (given["base"] or given["paths"]) and made.kind == "commits":
+        progress.say("nothing was committed since the default branch; --base HEAD~1 looks further")
     for note in pack.trace.notes:
         progress.say(note)
     if given["trace"]:
@@ -123,10 +127,10 @@ def _flags(given: dict[str, Any]) -> dict[str, Any]:
         values[f"weights.{name}"] = getattr(Channels(), name)
     for item in given["weights"]:
         name, equals, number = item.partition("=")
-        if not equals or name not in CHANNEL_NAMES:
-            raise UsageError(
-                f"--weight {item}: expected CHANNEL=W", f"channels: {', '.join(CHANNEL_NAMES)}"
-            )
+        if not equals:
+            raise UsageError(f"--weight {item}: expected CHANNEL=W", "for example uses=2")
+        if name not in CHANNEL_NAMES:
+            raise UsageError(f"unknown channel: {name}", f"known: {', '.join(CHANNEL_NAMES)}")
         values[f"weights.{name}"] = convert(f"weights.{name}", number, "--weight", strict=False)
     for name in given["switched_off"]:
         values[f"weights.{name}"] = 0.0

@@ -45,8 +45,8 @@ def index(
     from coderag_ci.gitrepo import GitRepo
     from coderag_ci.progress import Progress
 
-    if (stats or prune) and ref:
-        raise UsageError("--ref goes with neither --stats nor --prune", "leave it out")
+    if sum((bool(ref), stats, prune)) > 1:
+        raise UsageError("--ref, --stats and --prune exclude each other", "give one")
     git = GitRepo(repo)
     kept = store.Store(options.index_directory(git, index_dir))
     try:

@@ -56,6 +56,7 @@ def verify(file: str, repo: str | None, index_dir: str | None, quiet: bool) -> i
         return EXIT_OK
     if pack.sealed(given).digest != given.digest:
         click.echo(f"{file} was changed after it was made: its digest is not that of its content")
+        return EXIT_DIFFERS
     if given.tool.version != __version__:
         click.echo(f"made by {given.tool.version}, this is {__version__}")
     stage = pipeline.first_difference(given, again)

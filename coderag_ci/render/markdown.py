@@ -7,12 +7,14 @@ import re
 from collections.abc import Iterator
 
 from coderag_ci.links import permalink
-from coderag_ci.pack import Channel, DiffFile, Evidence, Fact, Pack
+from coderag_ci.pack import Channel, DiffFile, Evidence, Fact, Pack, telling
 from coderag_ci.parse.languages import BY_NAME
-from coderag_ci.render.text import change_line, counted, hunk_header, one_line, telling
+from coderag_ci.render.text import change_line, counted, hunk_header, one_line
 
 _FENCE_LANGUAGES = frozenset(BY_NAME) - {"text"}
-_MOST_DROPPED = 15  # named; the JSON names more
+_NOTHING = "Nothing relevant found outside the change."
+_MOST_NAMED = 15  # pieces and paths not shown; the JSON names more
+_TOKENS_A_NAME = 500  # of the budget, so that a small pack names few
 
 
 def render(pack: Pack) -> str:
@@ -42,7 +44,9 @@ def _lines(pack: Pack) -> Iterator[str]:
         yield ""
     yield from ("## Evidence", "")
     if not pack.evidence:
-        yield "Nothing relevant found outside the change."
+        dropped = pack.dropped or pack.dropped_more
+        found = "Nothing that was found fits the budget." if dropped else _NOTHING
+        yield found
         yield ""
     path = ""
     for piece in pack.evidence:
@@ -57,7 +61,8 @@ def _lines(pack: Pack) -> Iterator[str]:
 def _header(pack: Pack) -> Iterator[str]:
     titles = [one_line(line) for line in pack.change.title.split("\n") if line.strip()]
     if titles:
-        more = f" (and {counted(len(titles) - 1, 'more commit')})" if len(titles) > 1 else ""
+        others = max(pack.change.commits, len(titles)) - 1
+        more = f" (and {counted(others, 'more commit')})" if others > 0 else ""
         yield f"**{escape(titles[0])}**{more}"
         yield ""
     yield change_line(pack, code)
@@ -132,21 +137,24 @@ def _reason(channel: Channel) -> str:
 
 
 def _rest(pack: Pack) -> Iterator[str]:
+    most = min(_MOST_NAMED, pack.budget.total // _TOKENS_A_NAME)
     if pack.dropped or pack.dropped_more:
         total = len(pack.dropped) + pack.dropped_more
         yield f"<details><summary>Found but not shown: {total}</summary>"
         yield ""
-        for piece in pack.dropped[:_MOST_DROPPED]:
+        for piece in pack.dropped[:most]:
             symbol = f" {code(piece.symbol)}" if piece.symbol else ""
             yield f"- {code(f'{piece.path}:{piece.start}-{piece.end}')}{symbol}: {piece.reason}"
-        if more := total - len(pack.dropped[:_MOST_DROPPED]):
+        if more := total - len(pack.dropped[:most]):
             yield f"- and {more} more"
         yield from ("", "</details>", "")
     if pack.skipped or pack.index.left_out:
         yield "<details><summary>Not searched</summary>"
         yield ""
-        for skip in pack.skipped:
+        for skip in pack.skipped[:most]:
             yield f"- {code(skip.path)}: {escape(skip.reason)}"
+        if more := len(pack.skipped[most:]):
+            yield f"- and {more} more"
         for reason, number in pack.index.left_out.items():
             yield f"- {counted(number, 'file')}: {escape(reason)}"
         yield from ("", "</details>", "")

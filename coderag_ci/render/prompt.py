@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 
-from coderag_ci.pack import Evidence, Fact, Pack
-from coderag_ci.render.text import change_line, counted, hunk_header, one_line, telling
+from coderag_ci.pack import Evidence, Fact, Pack, telling
+from coderag_ci.render.text import change_line, counted, hunk_header, one_line
 
 _INSTRUCTIONS = """\
 You are given a change to a code repository and evidence from elsewhere in that repository.

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from coderag_ci.diff import Hunk
-from coderag_ci.pack import Channel, Pack
-
-_LEXICAL = ("diff", "deleted", "added")
+from coderag_ci.pack import Pack
 
 
 def one_line(text: str) -> str:
@@ -40,10 +38,3 @@ def change_line(pack: Pack, mark: Callable[[str], str]) -> str:
         f"{left}{moved} → {right}: {counted(change.files, 'file')}, "
         f"+{change.added} −{change.deleted}."
     )
-
-
-def telling(channels: Sequence[Channel]) -> list[Channel]:
-    """Return the reasons worth reading: links by name first, then the best by shared words."""
-    by_name = [channel for channel in channels if channel.name not in _LEXICAL]
-    by_words = [channel for channel in channels if channel.name in _LEXICAL]
-    return [*by_name, *by_words[:1]]
