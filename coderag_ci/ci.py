@@ -38,7 +38,7 @@ def detect(environment: Mapping[str, str]) -> CI:
 def _event(path: str) -> dict[str, Any]:
     try:
         file = Path(path)
-        if not path or file.stat().st_size > _MOST_EVENT_BYTES:
+        if not path or not file.is_file() or file.stat().st_size > _MOST_EVENT_BYTES:
             return {}
         event = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):

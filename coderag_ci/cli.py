@@ -13,8 +13,17 @@ from coderag_ci.commands.context import context
 from coderag_ci.commands.doctor import doctor
 from coderag_ci.commands.index import index
 from coderag_ci.commands.verify import verify
-from coderag_ci.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, CoderagError
+from coderag_ci.errors import (
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_SETUP,
+    EXIT_USAGE,
+    CoderagError,
+    SetupError,
+)
 from coderag_ci.files import discard_stdout
+from coderag_ci.progress import to_stderr
 
 _EPILOG = """\b
 Exit codes:
@@ -56,7 +65,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Abort:
         return _interrupted()
     except click.ClickException as error:
-        error.show()
+        to_stderr(_usage(error))
         return EXIT_USAGE
     except CoderagError as error:
         _complain(error)
@@ -66,19 +75,32 @@ def run(arguments: list[str]) -> int:
     except (BrokenPipeError, SystemExit):  # how click says that the reader left
         discard_stdout()
         return EXIT_OK
+    except OSError as error:
+        where = f": {error.filename}" if isinstance(error.filename, str) else ""
+        _complain(SetupError(f"{error.strerror or error}{where}", "make room or mend its rights"))
+        return EXIT_SETUP
     except Exception as error:
         _report(error, arguments)
         return EXIT_BUG
 
 
+def _usage(error: click.ClickException) -> str:
+    """Return click's complaint as it would print it."""
+    text = f"Error: {error.format_message()}"
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return text
+    return f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n\n{text}"
+
+
 def _complain(error: CoderagError) -> None:
-    print(f"coderag-ci: error: {_plain(error.message)}", file=sys.stderr)
+    to_stderr(f"coderag-ci: error: {_plain(error.message)}")
     if error.hint:
-        print(f"coderag-ci: hint: {_plain(error.hint)}", file=sys.stderr)
+        to_stderr(f"coderag-ci: hint: {_plain(error.hint)}")
 
 
 def _interrupted() -> int:
-    print("coderag-ci: interrupted", file=sys.stderr)
+    to_stderr("coderag-ci: interrupted")
     return EXIT_INTERRUPTED
 
 
@@ -93,11 +115,10 @@ def _report(error: Exception, arguments: list[str]) -> None:
     import traceback
 
     trace = "".join(traceback.format_exception(error)).rstrip()
-    print(
+    to_stderr(
         "coderag-ci: this is a bug; please paste what follows into an issue\n"
         f"coderag-ci {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
-        f"arguments: {' '.join(map(_plain, arguments))}\n{_safe(trace)}",
-        file=sys.stderr,
+        f"arguments: {' '.join(map(_plain, arguments))}\n{_safe(trace)}"
     )
 
 

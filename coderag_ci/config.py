@@ -143,7 +143,10 @@ def convert(key: str, value: Any, where: str, *, strict: bool = True) -> Any:
         outer, _, name = key.partition(".")
         holder = _field(Config, outer).type
     try:
+        str(value).encode("utf-8")
         return msgspec.convert(value, _field(holder, name).type, strict=strict)
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{where}: {key}: not valid Unicode", _hint(key)) from error
     except msgspec.ValidationError as error:
         reason = str(error)[0].lower() + str(error)[1:].replace("`", "")
         raise UsageError(f"{where}: {key}: {reason}", _hint(key)) from error

@@ -26,6 +26,7 @@ _CHANGE_TOO_LARGE = "change larger than 6 MiB: hunks not read"
 _GONE = "content is not here: hunks not read"
 _BATCH_BYTES = 2 << 20
 _BATCH_PATHS = 300
+_BATCH_PATH_BYTES = 64 << 10  # of a command line
 _STATUS = {"A": "added", "M": "modified", "D": "deleted", "R": "renamed", "T": "modified"}
 
 
@@ -196,13 +197,13 @@ def _read_hunks(
     """
     found: dict[str, list[Hunk]] = {}
     batch: list[FileDiff] = []
-    batch_bytes = total = 0
+    batch_bytes = path_bytes = total = 0
 
     def flush() -> None:
-        nonlocal batch, batch_bytes, total
+        nonlocal batch, batch_bytes, path_bytes, total
         if batch:
             total += _read_batch(repo, sides, batch, found)
-        batch, batch_bytes = [], 0
+        batch, batch_bytes, path_bytes = [], 0, 0
 
     def sizes_of(file: FileDiff) -> list[int]:
         return [probes[b].size for b in (file.old_blob, file.new_blob) if b in probes]
@@ -217,12 +218,18 @@ def _read_hunks(
         if any(size < 0 for size in sizes):
             skipped.append(Skipped(file.path, _GONE))
             continue
+        length = len(encode_path(file.path)) + len(encode_path(file.old_path))
+        if length > _BATCH_PATH_BYTES:
+            skipped.append(Skipped(file.path[:200] + "…", "its path is too long: hunks not read"))
+            continue
         if total + batch_bytes > MAX_PATCH_BYTES:
             skipped.append(Skipped(file.path, _CHANGE_TOO_LARGE))
             continue
         batch.append(file)
         batch_bytes += sum(sizes)
-        if batch_bytes > _BATCH_BYTES or len(batch) >= _BATCH_PATHS:
+        path_bytes += length
+        full = len(batch) >= _BATCH_PATHS or path_bytes > _BATCH_PATH_BYTES
+        if batch_bytes > _BATCH_BYTES or full:
             flush()
     flush()
     return found

@@ -26,9 +26,7 @@ def write_whole(path: str, data: bytes) -> None:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(beside, 0o666 & ~mask)
+            os.chmod(beside, _mode_of(target))
             os.replace(beside, target)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -58,3 +56,13 @@ def write_stdout(data: bytes) -> None:
 def discard_stdout() -> None:
     """Send what is still buffered nowhere, so that the end of the process does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _mode_of(path: str) -> int:
+    """Return the mode of a file, or the one that a new file gets."""
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

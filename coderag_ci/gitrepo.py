@@ -51,6 +51,7 @@ _ENVIRONMENT = {
     "GIT_NOGLOB_PATHSPECS": "0",
     "GIT_ICASE_PATHSPECS": "0",
     "GIT_TRACE": "0",
+    "GIT_GRAFT_FILE": os.devnull,
     "LC_ALL": "C",
 }
 _OF_A_HOOK = (
@@ -63,6 +64,7 @@ _OF_A_HOOK = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_PREFIX",
 )
+_MOST_RESTARTS = 40  # of git cat-file, in a clone that lacks objects
 _DEEPEN = (
     "set fetch-depth: 0 in actions/checkout (GIT_DEPTH: 0 in GitLab), or run: git fetch --unshallow"
 )
@@ -143,11 +145,31 @@ class GitRepo:
         self._environment = {**_ENVIRONMENT, "GIT_DIR": str(self.git_dir)}
         if self.root is not None:
             self._environment["GIT_WORK_TREE"] = str(self.root)
+            self._environment.update(self._without_filters())
         if named:
             self._environment["GIT_INDEX_FILE"] = str(self.git_dir / "index")
             self._environment["GIT_COMMON_DIR"] = str(self.common_dir)
             self._environment["GIT_OBJECT_DIRECTORY"] = str(self.common_dir / "objects")
             self._environment["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ""
+
+    def _without_filters(self) -> dict[str, str]:
+        """Return the variables that keep git from running a configured filter on a file.
+
+        Attributes choose filters, and attributes can come with the change. Names may hold
+        any sign, so they travel in the environment rather than in ``-c``.
+        """
+        pattern = r"^filter\..*\.(clean|process|smudge|required)$"
+        out = self._try("config", "--null", "--name-only", "--get-regexp", pattern) or ""
+        try:
+            count = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
+        except ValueError:
+            count = 0
+        found = {}
+        for name in dict.fromkeys(name for name in out.split("\0") if name):
+            found[f"GIT_CONFIG_KEY_{count}"] = name
+            found[f"GIT_CONFIG_VALUE_{count}"] = "false" if name.endswith(".required") else ""
+            count += 1
+        return {**found, "GIT_CONFIG_COUNT": str(count)} if found else {}
 
     def _find(self, start: str, named: bool) -> list[str]:
         """Say whether it is bare, its directory, the common one and its top, if it has one.
@@ -210,6 +232,8 @@ class GitRepo:
             )
         except GitCommandError as error:
             raise SetupError(f"git could not be started: {error.stderr or error}") from error
+        except (OSError, ValueError) as error:  # too long, or with a NUL
+            raise SetupError(f"git could not be started: {error}", "name less") from error
         if status:
             raise _git_error(arguments, err)
         return bytes(out)
@@ -228,6 +252,8 @@ class GitRepo:
 
         One with magic (``:``) counts from the top already.
         """
+        if self.root is not None and os.path.isabs(pathspec):
+            return os.path.relpath(os.path.realpath(pathspec), self.root)
         if (
             self.root is None
             or pathspec.startswith(":")
@@ -475,8 +501,20 @@ class GitRepo:
         A missing blob has size -1. One ``git cat-file --batch`` serves all of them.
         """
         wanted = list(ids)
-        if not wanted:
-            return
+        for _ in range(_MOST_RESTARTS):
+            if not wanted:
+                return
+            done = 0
+            for found in self._batch(wanted, max_bytes):
+                done += 1
+                yield found
+            wanted = wanted[done:]
+            if wanted:  # git gives up at an object that a partial clone has only been promised
+                yield wanted.pop(0), -1, None
+        yield from ((blob, -1, None) for blob in wanted)
+
+    def _batch(self, wanted: list[str], max_bytes: int) -> Iterator[tuple[str, int, bytes | None]]:
+        """Run ``git cat-file --batch`` once; ends early where git does."""
         process = self._popen("cat-file", "--batch", "--buffer")
         assert process.stdin is not None
         assert process.stdout is not None
@@ -485,9 +523,9 @@ class GitRepo:
         try:
             for blob in wanted:
                 header = process.stdout.readline().split()
+                if not header:
+                    return
                 if len(header) != 3:
-                    if not header:
-                        raise SetupError("git cat-file ended early", "run git fsck")
                     yield blob, -1, None
                     continue
                 size = int(header[2])

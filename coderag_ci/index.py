@@ -98,7 +98,8 @@ def update(
     for index, data in workers.parse_all(jobs, len(missing), file_seconds):
         key = missing[index]
         row = decode_row(data)
-        if row.skipped.startswith(workers.HUNG) and file_seconds < workers.FILE_SECONDS:
+        hung = row.skipped.startswith(workers.HUNG)
+        if hung and row.skipped != f"{workers.HUNG} {workers.FILE_SECONDS:.0f} s":
             row = Row(skipped=_HURRIED)
         fresh[key] = row
         left.discard(index)

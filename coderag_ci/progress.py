@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 
@@ -15,7 +16,7 @@ class Progress:
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet
-        self._terminal = sys.stderr.isatty()
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
 
     @contextlib.contextmanager
     def task(self, label: str, worth: bool) -> Iterator[Advance]:
@@ -31,7 +32,17 @@ class Progress:
     def say(self, line: str) -> None:
         """Print one line to stderr."""
         if not self._quiet:
-            print(f"coderag-ci: {line}", file=sys.stderr)
+            to_stderr(f"coderag-ci: {line}")
+
+
+def to_stderr(text: str) -> None:
+    """Print to stderr; one that is closed, full or gone costs what is said, not the pack."""
+    if sys.stderr is None:
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for good
 
 
 @contextlib.contextmanager
@@ -49,6 +60,6 @@ def _bar(label: str) -> Iterator[Advance]:
 def _plain(label: str) -> Advance:
     def advance(done: int, total: int) -> None:
         if done == total or done % _PLAIN_EVERY == 0:
-            print(f"coderag-ci: {label}: {done} of {total}", file=sys.stderr)
+            to_stderr(f"coderag-ci: {label}: {done} of {total}")
 
     return advance

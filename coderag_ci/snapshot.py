@@ -7,12 +7,14 @@ import mmap
 import os
 import tempfile
 import zlib
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS
 from coderag_ci.segment import Postings, Segment, SourceFile
 
 _MAGIC = b"coderag-snapshot-2\n"
@@ -76,7 +78,8 @@ def save(segment: Segment, path: Path) -> None:
 
 def load(path: Path) -> Segment:
     """Map a snapshot file. Raises OSError or ValueError where it is not whole."""
-    with open(path, "rb") as file:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     start = len(_MAGIC) + 12
     if mapped[: len(_MAGIC)] != _MAGIC:
@@ -94,7 +97,19 @@ def load(path: Path) -> Segment:
     view = memoryview(mapped)[body:]
     if len(view) != header.size or zlib.crc32(view) != header.checksum:
         raise ValueError("arrays are damaged")
+    try:
+        segment = _segment(header, view)
+        whole = _consistent(segment)
+    except (KeyError, TypeError, ValueError, OverflowError, MemoryError) as error:
+        raise ValueError("arrays are damaged") from error
+    if not whole:
+        raise ValueError("arrays do not fit together")
+    return segment
+
+
+def _segment(header: _Header, view: memoryview) -> Segment:
     arrays = {name: _array(view, *described) for name, described in header.arrays.items()}
+    fields = ("keys", "offsets", "docs", "values")
     return Segment(
         tuple(
             SourceFile(path.decode("utf-8", "surrogateescape"), blob, language, flags)
@@ -103,12 +118,38 @@ def load(path: Path) -> Segment:
         header.skipped,
         header.symbols,
         *(arrays[name] for name in _ARRAYS),
-        *(
-            Postings(
-                *(arrays[f"{name}.{field}"] for field in ("keys", "offsets", "docs", "values"))
-            )
-            for name in _POSTINGS
-        ),
+        *(Postings(*(arrays[f"{name}.{field}"] for field in fields)) for name in _POSTINGS),
+    )
+
+
+def _consistent(segment: Segment) -> bool:
+    """Whether every number points into what it counts: a cache can come from anywhere."""
+    n = len(segment.file_of)
+    table = segment.table
+    if table.shape != (n, CHUNK_FIELDS) or len(segment.skipped) != len(segment.files):
+        return False
+    if not (segment.lengths.shape == segment.flags.shape == segment.file_of.shape == (n,)):
+        return False
+    if n and (
+        int(segment.file_of.max()) >= len(segment.files)
+        or int(table[:, 6].max()) >= len(CHUNK_KINDS)
+        or int(table[:, 7].max()) >= len(segment.symbols)
+    ):
+        return False
+    return all(_fits(getattr(segment, name), n) for name in _POSTINGS)
+
+
+def _fits(postings: Postings, n_docs: int) -> bool:
+    entries, offsets = len(postings.docs), postings.offsets
+    return bool(
+        postings.keys.dtype == np.uint64
+        and all(array.ndim == 1 and array.dtype.kind in "iu" for array in astuple(postings))
+        and len(offsets) == len(postings.keys) + 1
+        and len(postings.values) == entries
+        and int(offsets[0]) == 0
+        and int(offsets[-1]) == entries
+        and not (np.diff(offsets.astype(np.int64)) < 0).any()
+        and (not entries or int(postings.docs.max()) < n_docs)
     )
 
 

@@ -7,9 +7,11 @@ leaves it whole. A file that is not ours or is damaged is set aside, rebuilt and
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import sqlite3
+import stat
 import tempfile
 import time
 import zlib
@@ -58,18 +60,14 @@ class Store:
     def _writable(self, wanted: Path) -> Path:
         """Return the wanted directory, or one in the cache or temporary folder, said once."""
         identity = hashlib.blake2b(os.fsencode(wanted), digest_size=8).hexdigest()
-        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        choices = [
-            wanted,
-            cache / "coderag-ci" / identity,
-            Path(tempfile.gettempdir()) / f"coderag-ci-{os.getuid()}" / identity,
-        ]
+        choices = [wanted, *(place / identity for place in _caches())]
         problem: OSError | None = None
         for choice in choices:
             try:
                 choice.mkdir(parents=True, exist_ok=True, mode=0o700)
                 if choice != wanted and choice.parent.lstat().st_uid != os.getuid():
                     continue  # somebody else made it first
+                _plain_files(choice)
                 with tempfile.TemporaryFile(dir=choice) as probe:
                     probe.write(b"\0")
                     probe.flush()
@@ -323,6 +321,25 @@ def _inode(path: Path) -> int | None:
         return None
 
 
+def _caches() -> Iterator[Path]:
+    """Yield the folders that stand in where the wanted one can not be written."""
+    with contextlib.suppress(RuntimeError):  # no home and no entry for the user
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "coderag-ci"
+    with contextlib.suppress(FileNotFoundError):
+        yield Path(tempfile.gettempdir()) / f"coderag-ci-{os.getuid()}"
+
+
+def _plain_files(directory: Path) -> None:
+    """Raise OSError where a file of ours is a link, a pipe or a folder that somebody laid there."""
+    for name in ("lock", FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            mode = (directory / name).lstat().st_mode
+            if name == FILE_NAME and stat.S_ISDIR(mode):
+                continue  # set aside like any damaged store
+            if not stat.S_ISREG(mode):
+                raise OSError(errno.EINVAL, f"{name} is not a regular file")
+
+
 def _by_maker(keys: Iterable[RowKey]) -> Iterator[tuple[tuple[str, str], list[bytes]]]:
     groups: dict[tuple[str, str], list[bytes]] = {}
     for blob, language, maker in keys:
@@ -348,9 +365,9 @@ def _lock(path: Path) -> Iterator[None]:
     """Hold an advisory lock between processes."""
     import fcntl
 
-    with open(path, "w", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            yield
-        finally:
-            fcntl.flock(file, fcntl.LOCK_UN)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)  # ends the lock, too

@@ -46,10 +46,12 @@ def counter(name: str) -> Counter:
         return _from_file(name)
     try:
         import tiktoken
+        import tiktoken.load
     except ImportError as error:
         raise UsageError(
             f"tokenizer: {name}: tiktoken is not installed", "pip install 'coderag-ci[tiktoken]'"
         ) from error
+    tiktoken.load.read_file = _refuse_download  # called for what is not in its cache
     try:
         encoding = tiktoken.get_encoding(name)
     except Exception as error:
@@ -58,6 +60,10 @@ def counter(name: str) -> Counter:
             "use tokenizer: estimate, or the path of a tokenizer.json",
         ) from error
     return lambda text: len(encoding.encode(text, disallowed_special=()))
+
+
+def _refuse_download(blobpath: str) -> bytes:
+    raise OSError(f"{blobpath} is not in tiktoken's cache, and nothing is downloaded here")
 
 
 def _from_file(name: str) -> Counter:

@@ -19,7 +19,9 @@ import coderag_ci
 from coderag_ci.parse.row import Row, encode_row
 from coderag_ci.parse.worker import read_frame, write_frame
 
-FILE_SECONDS = 20.0
+FILE_SECONDS = 10.0
+_PATIENCE = 3  # hung files, after which the rest gets little time each
+_HURRIED_SECONDS = 1.0
 DIED = "parser died"
 HUNG = "parser took longer than"
 _MOST_WORKERS = 8
@@ -82,6 +84,7 @@ class _Shared:
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._jobs = iter(jobs)
+        self.hung = 0
         self._lock = threading.Lock()
 
     def take(self) -> Job | None:
@@ -114,6 +117,7 @@ def _serve(
                 worker = start()
                 answer = worker.ask(language, data, seconds)
             if isinstance(answer, str):
+                source.hung += answer.startswith(HUNG)
                 worker.kill()
                 worker = None
                 answer = encode_row(Row(skipped=answer))

@@ -325,7 +325,13 @@ def test_what_looks_like_an_option_is_no_ref(branched: Repository, ref: str, sid
     assert not list(branched.path.glob("x"))
 
 
-@pytest.mark.parametrize("ref", ["nope", "HEAD~99", "HEAD:a.py", "HEAD^{tree}", "a..b", "f" * 40])
+def test_a_range_is_not_a_ref(branched: Repository) -> None:
+    """Who knows git log types one; the message says which two flags mean it."""
+    error = refused(branched, base="a..b")
+    assert (error.message, error.hint) == ("not one commit: a..b", "use --base A --head B")
+
+
+@pytest.mark.parametrize("ref", ["nope", "HEAD~99", "HEAD:a.py", "HEAD^{tree}", "f" * 40])
 def test_an_unknown_ref_is_named(branched: Repository, ref: str) -> None:
     """A misspelt base, or one that is no commit, is named in the message."""
     for side in ("base", "head"):

@@ -129,7 +129,7 @@ def test_an_edited_pack_differs_and_the_stage_is_named(
     place[path[-1]] = value
     result = verify(command, repository, kept(tmp_path, pack))
     assert result.code == 5
-    assert f"differs: first in {stage}:" in result.out
+    assert f"differs: first in {stage}\n" in result.out
     assert "was changed after it was made" in result.out
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -92,13 +91,13 @@ def context(**given: Any) -> int:
             progress,
         )
     )
-    if not pack.change.files and not (given["base"] or given["paths"]) and made.kind == "commits":
-        progress.say("nothing was committed since the default branch; --base HEAD~1 looks further")
     for note in pack.trace.notes:
         progress.say(note)
     if given["trace"]:
         _print_trace(pack)
     write(render(pack, given["form"]), given["output"])
+    if not pack.change.files and not (given["base"] or given["paths"]) and made.kind == "commits":
+        progress.say("nothing was committed since the default branch; --base HEAD~1 looks further")
     if pack.degradations and given["strict"]:
         return EXIT_DEGRADED
     return EXIT_OK
@@ -142,11 +141,13 @@ def _flags(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _print_trace(pack: Pack) -> None:
+    from coderag_ci.progress import to_stderr
+
     for stage in pack.trace.stages:
         counts = ", ".join(f"{key} {value}" for key, value in stage.counts.items())
-        print(f"{stage.name:10} {stage.seconds:7.3f} s  {counts}", file=sys.stderr)
+        to_stderr(f"{stage.name:10} {stage.seconds:7.3f} s  {counts}")
     for query in pack.trace.queries:
-        print(f"query      {query['path']} {query['unit']}", file=sys.stderr)
+        to_stderr(f"query      {query['path']} {query['unit']}")
 
 
 def write(text: str, output: str | None) -> None:

@@ -60,7 +60,9 @@ def models(function: F) -> F:
 
 def index_directory(repo: GitRepo, given: str | None) -> Path:
     """Return where the index is kept."""
-    return Path(given).expanduser().absolute() if given else repo.common_dir / "coderag-ci"
+    if not given:
+        return repo.common_dir / "coderag-ci"
+    return Path(os.path.expanduser(given)).absolute()
 
 
 def read_config(

@@ -47,18 +47,19 @@ def verify(file: str, repo: str | None, index_dir: str | None, quiet: bool) -> i
             raise SetupError(f"{file}: unknown setting: {min(unknown)}", "make the pack again")
         flags = {key: msgspec.json.decode(text) for key, text in given.settings.items()}
         config = resolve(None, "pack", {}, flags).config
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise SetupError(f"{file}: settings: {error}", "make the pack again") from error
     directory = options.index_directory(git, index_dir)
     again = pipeline.make_pack(job.Job(git, made, config, directory, Deadline(0), Progress(quiet)))
     if again.digest == given.digest == pack.sealed(given).digest:
         click.echo(f"same: {again.digest}")
         return EXIT_OK
-    if pack.sealed(given).digest != given.digest:
+    edited = pack.sealed(given).digest != given.digest
+    if edited:
         click.echo(f"{file} was changed after it was made: its digest is not that of its content")
-        return EXIT_DIFFERS
     if given.tool.version != __version__:
         click.echo(f"made by {given.tool.version}, this is {__version__}")
     stage = pipeline.first_difference(given, again)
-    click.echo(f"differs: first in {stage}: {given.digest} was made, now {again.digest}")
+    digests = "" if edited else f": {given.digest} was made, now {again.digest}"
+    click.echo(f"differs: first in {stage}{digests}")
     return EXIT_DIFFERS
