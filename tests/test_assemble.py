@@ -72,7 +72,7 @@ def test_code_comes_before_tests_and_generated_files_come_last() -> None:
         file_of("tests/test_core.py", 60),
         file_of("vendor/lib.py", 60),
     )
-    quota = int(cost(files[2]) * 1.4) + 150
+    quota = int(cost(files[2]) * 1.4) + 400
     shown, _ = assemble_diff(Diff(files, ()), quota, estimate, RULES)
     cut = {file.path: file.cut_lines for file in shown}
     assert cut["src/core.py"] == 0
@@ -109,7 +109,8 @@ def test_what_the_diff_does_not_use_goes_to_evidence(
     pack = pack_of(command, repository, "--base", "main", "--budget", "3000")
     budget = pack["budget"]
     assert budget["used_diff"] < 400
-    assert budget["evidence"] >= 3000 - budget["used_diff"] - budget.get("used_facts", 0) - 1
+    frame = 400  # header and footer
+    assert budget["evidence"] == 3000 - budget["used_diff"] - budget["used_facts"] - frame
     assert budget["used_evidence"] > 1600
     assert {piece["reason"] for piece in pack["dropped"]} >= {"does not fit the budget"}
 
