@@ -129,7 +129,7 @@ def test_many_facts_are_bounded_and_the_rest_is_counted(
     repository.commit({"a.py": "x = 1\n"})
     pack = pack_of(command, repository, "--base", "HEAD~1", "--budget", "20000")
     assert len(pack["facts"]) + pack["facts_more"] == 30
-    tight = pack_of(command, repository, "--base", "HEAD~1", "--budget", "600")
+    tight = pack_of(command, repository, "--base", "HEAD~1", "--budget", "2000")
     assert len(tight["facts"]) + tight["facts_more"] == 30
     assert 0 < len(tight["facts"]) < len(pack["facts"])
     assert tight["budget"]["used_facts"] <= 600
