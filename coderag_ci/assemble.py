@@ -51,17 +51,6 @@ class _Piece:
         return _channels(self.hits)
 
 
-@dataclass
-class Assembled:
-    """The sections of a pack, and the tokens that each took."""
-
-    diff: tuple[DiffFile, ...]
-    used_diff: int
-    evidence: list[Evidence] = field(default_factory=list)
-    used_evidence: int = 0
-    dropped: list[Dropped] = field(default_factory=list)
-
-
 def assemble_diff(
     diff: Diff, quota: int, count: Counter, rules: PathRules
 ) -> tuple[tuple[DiffFile, ...], int]:

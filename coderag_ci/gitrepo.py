@@ -25,7 +25,6 @@ except ImportError as error:  # GitPython looks for the git executable when impo
 
 MODE_SYMLINK = 0o120000
 MODE_SUBMODULE = 0o160000
-MODE_DIRECTORY = 0o040000
 
 _SETTINGS = (
     "core.quotePath=false",
@@ -319,11 +318,6 @@ class GitRepo:
             "name a base that the change was made from",
         )
 
-    def subject(self, commit: str) -> str:
-        """Return the first line of a commit's message."""
-        out = self._run("show", "--no-patch", "--format=%s", "--no-show-signature", commit)
-        return out.decode("utf-8", "replace").strip()
-
     def subjects(self, base: str, head: str, limit: int = 20) -> list[str]:
         """Return the subjects of the commits in ``base..head``, newest first, without merges."""
         out = self._run(
@@ -351,10 +345,6 @@ class GitRepo:
         return self._try("version") or ""
 
     # ---- trees
-
-    def tree_id(self, commit: str) -> str:
-        """Return the id of a commit's tree."""
-        return self._run("rev-parse", "--verify", commit + "^{tree}").decode().strip()
 
     def tree(self, commit: str) -> list[Entry]:
         """List every blob, link and submodule of a commit."""

@@ -30,17 +30,16 @@ _TEST_AFFIX = re.compile(r"^tests?[_-]|[_.-]?(?:tests?|specs?)$|(?:Tests?|Spec|I
 class Reranker(Protocol):
     """Scores candidates for a change; higher is better."""
 
-    name: str
-
     def scores(self, queries: Sequence[Query], docs: Sequence[int]) -> list[float]:
-        """Return a score for each doc, in order."""
+        """Return a score for each doc in order; for fewer where time ran out.
+
+        Raises ModelUnavailable where there is none at all.
+        """
         ...
 
 
 class Heuristic:
     """Shared terms by idf and length, similar names, the same folder, a mirrored test."""
-
-    name = "heuristic"
 
     def __init__(self, search: Search) -> None:
         self._search = search
@@ -109,14 +108,16 @@ def rerank(
     if not depth or model == "none" or config.rerank_weight == 0:
         return [(doc, {"fused": score, "final": score}) for doc, score in fused]
     docs = [doc for doc, _ in fused[:depth]]
-    scores: list[float] | None = None
-    if model != "heuristic":
+    scores: list[float] = []
+    for reranker in _ladder(job, prepared, texts):
         try:
-            scores, docs = _cross_encode(job, asked, docs, prepared, texts, degradations)
+            scores = reranker.scores(asked, docs)
+            break
         except ModelUnavailable as error:
             degradations.append(f"no cross-encoder: {error}; the heuristic ranked")
-    if scores is None:
-        scores = Heuristic(prepared).scores(asked, docs)
+    if len(scores) < len(docs):
+        degradations.append(f"deadline: reranked {len(scores)} of {len(docs)} candidates")
+        docs = docs[: len(scores)]
     counts["depth"] = len(docs)
     of_fused = dict(fused)
     of_doc = dict(zip(docs, scores, strict=True))
@@ -128,27 +129,35 @@ def rerank(
     return [*top, *rest]
 
 
-def _cross_encode(
-    job: Job,
-    asked: Sequence[Query],
-    docs: list[int],
-    prepared: Search,
-    texts: Texts,
-    degradations: list[str],
-) -> tuple[list[float], list[int]]:
-    """Score docs with the cross-encoder, in fused order, until the deadline's reserve."""
-    if job.deadline.within(_RESERVE_LOADING):
-        raise ModelUnavailable("deadline")
-    encoder = CrossEncoder(job.config.rerank_model)
-    texts.load(prepared.index.doc(doc).blob for doc in docs)
-    query = asked[0].text() if asked else job.change.title
-    scores: list[float] = []
-    for doc in docs:
-        if job.deadline.within(_RESERVE):
-            break
-        scores += encoder.score(query, [passage(prepared.index.doc(doc), texts)])
-    if not scores:
-        raise ModelUnavailable("deadline")
-    if len(scores) < len(docs):
-        degradations.append(f"deadline: reranked {len(scores)} of {len(docs)} candidates")
-    return scores, docs[: len(scores)]
+def _ladder(job: Job, prepared: Search, texts: Texts) -> list[Reranker]:
+    """Return what to rank with, best first: each step stands in for the one before."""
+    heuristic = Heuristic(prepared)
+    if job.config.rerank_model == "heuristic":
+        return [heuristic]
+    return [CrossEncoded(job, prepared, texts), heuristic]
+
+
+class CrossEncoded:
+    """The cross-encoder's score of the most changed unit's query with each passage."""
+
+    def __init__(self, job: Job, prepared: Search, texts: Texts) -> None:
+        self._job = job
+        self._index = prepared.index
+        self._texts = texts
+
+    def scores(self, queries: Sequence[Query], docs: Sequence[int]) -> list[float]:
+        """Score docs in order until the deadline's reserve."""
+        deadline = self._job.deadline
+        if deadline.within(_RESERVE_LOADING):
+            raise ModelUnavailable("deadline")
+        encoder = CrossEncoder(self._job.config.rerank_model)
+        self._texts.load(self._index.doc(doc).blob for doc in docs)
+        query = queries[0].text() if queries else self._job.change.title
+        found: list[float] = []
+        for doc in docs:
+            if deadline.within(_RESERVE):
+                break
+            found += encoder.score(query, [passage(self._index.doc(doc), self._texts)])
+        if not found:
+            raise ModelUnavailable("deadline")
+        return found

@@ -46,11 +46,6 @@ class View:
             state.update(b"%s\0%s\0" % (encode_path(entry.path), entry.blob.encode()))
         return state.hexdigest()
 
-    @functools.cached_property
-    def by_path(self) -> dict[str, str]:
-        """Blob of each path."""
-        return {entry.path: entry.blob for entry in self.entries}
-
 
 def commit_view(repo: GitRepo, commit: str, rules: PathRules) -> View:
     """See a commit's tree, through git objects alone."""
