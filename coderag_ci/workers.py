@@ -109,13 +109,13 @@ def _serve(
         while not stop.is_set() and (job := source.take()) is not None:
             index, language, data = job
             worker = worker or start()
-            answer = worker.ask(language, data, seconds)
-            if (
-                answer == DIED and not stop.is_set()
-            ):  # perhaps for want of memory, or killed from outside: once more
+            patience = min(seconds, _HURRIED_SECONDS) if source.hung >= _PATIENCE else seconds
+            answer = worker.ask(language, data, patience)
+            if answer == DIED and not stop.is_set():
+                # Perhaps for want of memory, or killed from outside: once more.
                 worker.kill()
                 worker = start()
-                answer = worker.ask(language, data, seconds)
+                answer = worker.ask(language, data, patience)
             if isinstance(answer, str):
                 source.hung += answer.startswith(HUNG)
                 worker.kill()

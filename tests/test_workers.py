@@ -103,6 +103,26 @@ def test_a_parser_that_was_killed_from_outside_is_tried_again(fake: Path) -> Non
     assert gone(fake)
 
 
+def test_after_three_hung_files_the_rest_gets_little_time(
+    fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred files made to hang would otherwise hold a run for a quarter of an hour."""
+    monkeypatch.setattr(workers, "_HURRIED_SECONDS", 0.2)
+    asked: list[float] = []
+    real = workers._Worker.ask
+
+    def ask(self: workers._Worker, language: str, data: bytes, seconds: float) -> bytes | str:
+        asked.append(seconds)
+        return real(self, language, data, seconds)
+
+    monkeypatch.setattr(workers._Worker, "ask", ask)
+    hanging = [b"# HANG %d\n" % number for number in range(4)]
+    reasons = parse([*hanging, b"def fine():\n    return 1\n"], 0.3)
+    assert asked == [0.3, 0.3, 0.3, 0.2, 0.2]
+    assert all(reason.startswith(workers.HUNG) for reason in reasons[:4])
+    assert gone(fake)
+
+
 def test_a_parser_that_stops_reading_does_not_block_the_index(fake: Path) -> None:
     """A file larger than a pipe would hang the run for ever when nobody reads it."""
     good = b"def fine():\n    return 1\n"
