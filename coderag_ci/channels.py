@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -78,9 +79,7 @@ def terms_of(lines: Sequence[str]) -> list[str]:
 
 
 def _lexical(search: Search, terms: list[str], measured: bool = False) -> Ranked:
-    counts: dict[str, int] = {}
-    for term in terms:
-        counts[term] = counts.get(term, 0) + 1
+    counts = Counter(terms)
     weight = {term: n * search.bm25.idf_of(term_hash(term)) for term, n in counts.items()}
     best = sorted(counts, key=lambda term: (-weight[term], term))[:_MOST_TERMS]
     query = [term_hash(term) for term in best for _ in range(counts[term])]

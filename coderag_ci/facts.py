@@ -64,11 +64,7 @@ def _dangling(
             if index.definitions(key):
                 continue
             wanted = {"call", "import"} if kind in _CALLABLE else {"call", "import", "type"}
-            uses = [
-                use
-                for use in index.references(key)
-                if use.kind in wanted and _related(file.old_path, index.doc(use.doc).path)
-            ]
+            uses = _uses(index, key, wanted, file.old_path)
             if uses:
                 text = (
                     f"`{name}` ({kind}) was defined in {file.old_path}, is defined nowhere now, "
@@ -101,10 +97,8 @@ def _signatures(
                 continue
             uses = [
                 use
-                for use in index.references(key)
-                if use.kind == "call"
-                and use.line not in changed.get(index.doc(use.doc).path, ())
-                and _related(file.path, index.doc(use.doc).path)
+                for use in _uses(index, key, {"call"}, file.path)
+                if use.line not in changed.get(index.doc(use.doc).path, ())
             ]
             text = (
                 f"`{symbol}` changed from {_short(before[symbol], after[symbol])} "
@@ -145,6 +139,15 @@ def _untested(
     text = f"no test refers by name to {_count(len(unnamed), 'changed unit')}"
     shown = tuple(unnamed[:_MOST_PLACES])
     return [Fact("no test by name", text, shown, len(unnamed) - len(shown))]
+
+
+def _uses(index: Index, key: int, kinds: set[str], path: str) -> list[Use]:
+    """Return the uses of a name, of some kinds, by code that could mean what a path defines."""
+    return [
+        use
+        for use in index.references(key)
+        if use.kind in kinds and _related(path, index.doc(use.doc).path)
+    ]
 
 
 def _fact(kind: str, text: str, uses: Sequence[Use], index: Index) -> Fact:

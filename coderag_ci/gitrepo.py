@@ -268,7 +268,7 @@ class GitRepo:
         """Return the commit id of a ref. Raises SetupError (unknown), UsageError (an option)."""
         if ref.startswith("-") or "\0" in ref or not ref.strip():
             raise UsageError(f"not a ref: {ref!r}", "a ref does not begin with '-'")
-        found = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
+        found = self._commit(ref)
         if found and found.isalnum():  # ^REF excludes a commit
             return found
         if ".." in ref:
@@ -282,13 +282,15 @@ class GitRepo:
 
     def exists(self, ref: str) -> bool:
         """Whether a ref names a commit that is here."""
-        return bool(
-            self._try("rev-parse", "--verify", "--quiet", "--end-of-options", ref + "^{commit}")
-        )
+        return bool(self._commit(ref))
 
     def head(self) -> str | None:
         """Return the commit of HEAD; None while it is unborn."""
-        return self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}") or None
+        return self._commit("HEAD") or None
+
+    def _commit(self, ref: str) -> str | None:
+        name = ref + "^{commit}"
+        return self._try("rev-parse", "--verify", "--quiet", "--end-of-options", name)
 
     def branch(self) -> str:
         """Return the name of the branch that is checked out; empty when detached."""
