@@ -52,7 +52,7 @@ class PostingsBM25(BM25Okapi):  # type: ignore[misc]  # rank_bm25 is untyped
     def term_score(self, term: int, doc: int) -> float:
         """Return what one occurrence of a term in the query gives one doc."""
         docs, gains, idf = self._term(term)
-        at = int(np.searchsorted(docs, doc))
+        at = int(docs.searchsorted(doc))
         return float(idf * gains[at]) if at < len(docs) and docs[at] == doc else 0.0
 
     def ideal_score(self, query: Sequence[int]) -> float:

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from coderag_ci.bm25 import PostingsBM25
-from coderag_ci.index import Index
+from coderag_ci.index import Index, Use
 from coderag_ci.parse.terms import name_hash, parts, term_hash, words
 from coderag_ci.queries import Query
 from coderag_ci.segment import Array
 
 _MOST_TERMS = 256
 _MOST_DEFINITIONS = 10
+_REMEMBERED = 4096  # names
 _TELLING = 2.0  # idf: about one chunk in eight has the word
 _VERBS = {
     "call": "calls",
@@ -25,6 +26,9 @@ _VERBS = {
     "type": "names the type",
     "read": "reads",
 }
+
+
+_Words = list[tuple[str, list[int]]]  # a word and the hashes of its terms
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,20 @@ class Search:
         self.allowed = allowed
         self.limit = limit
         self.common = max(20, int(0.02 * index.size))
+        self.users = functools.lru_cache(maxsize=_REMEMBERED)(self._users)
+        self.definers = functools.lru_cache(maxsize=_REMEMBERED)(self._definers)
+        self.explained: dict[tuple[str, str, str], _Words] = {}
+
+    def _users(self, name: str) -> dict[int, Use]:
+        """Return the docs that use a name, each with its first use."""
+        found: dict[int, Use] = {}
+        for use in self.index.references(name_hash(name)):
+            found.setdefault(use.doc, use)
+        return found
+
+    def _definers(self, name: str) -> frozenset[int]:
+        """Return the docs that define a name."""
+        return frozenset(use.doc for use in self.index.definitions(name_hash(name)))
 
     def rank(self, scores: Array) -> Ranked:
         """Return the best allowed docs with a score above 0; ties by path and line."""
@@ -122,7 +140,7 @@ def by_uses(search: Search, query: Query) -> Ranked:
     """Units that use a name of the changed unit, or a name defined on its changed lines."""
     scores = np.zeros(len(search.index.lengths))
     for name in used_names(query):
-        docs = sorted({use.doc for use in search.index.references(name_hash(name))})
+        docs = sorted(search.users(name))
         if docs and len(docs) <= search.common:
             scores[docs] += _rarity(search.index.size, len(docs))
     return search.rank(scores)
@@ -133,7 +151,7 @@ def by_defines(search: Search, query: Query) -> Ranked:
     scores = np.zeros(len(search.index.lengths))
     own = {name.rpartition(".")[2] for name in query.names}
     for name in query.identifiers():
-        docs = sorted({use.doc for use in search.index.definitions(name_hash(name))})
+        docs = sorted(search.definers(name))
         if docs and len(docs) <= _MOST_DEFINITIONS and name not in own:
             used = len(search.index.term(term_hash(name.lower()))[0])
             scores[docs] += _rarity(search.index.size, max(used, 1)) / len(docs)
@@ -159,7 +177,7 @@ def reason(search: Search, channel: str, query: Query, doc: int) -> str:
         return _defines_reason(search, query, doc)
     if channel == "dense":
         return f"means something close to the change in `{query.label}`"
-    best = _telling_words(search, LEXICAL[channel](query), doc)
+    best = _telling_words(search, channel, query, doc)
     if not best:
         return f"shares common words with the change in `{query.label}`"
     shared = ", ".join(f"`{word}`" for word in best)
@@ -167,43 +185,49 @@ def reason(search: Search, channel: str, query: Query, doc: int) -> str:
     return f"shares {shared} with {what[channel]} in `{query.label}`"
 
 
-def _telling_words(search: Search, lines: Sequence[str], doc: int) -> list[str]:
-    """Return the words of some lines that give a doc most of its score, as they are written.
+def _telling_words(search: Search, channel: str, query: Query, doc: int) -> list[str]:
+    """Return the words of a query that give a doc most of its score, as they are written.
 
     Words that much of the repository has are not named.
     """
+    key = (channel, query.path, query.symbol)
+    if key not in search.explained:
+        search.explained[key] = _rare_words(search, LEXICAL[channel](query))
     gains: dict[str, float] = {}
-    for word in dict.fromkeys(word for line in lines for word in words(line)):
-        found = [search.bm25.term_score(term_hash(term), doc) for term in parts(word)]
-        if found and found[0] > 0:
-            gains[word] = sum(found)
-    ordered = sorted(gains, key=lambda word: (-gains[word], word))
-    rare = [word for word in ordered if search.bm25.idf_of(term_hash(parts(word)[0])) > _TELLING]
+    for word, terms in search.explained[key]:
+        if (first := search.bm25.term_score(terms[0], doc)) > 0:
+            gains[word] = first + sum(search.bm25.term_score(term, doc) for term in terms[1:])
     taken: set[str] = set()
     best = []
-    for word in rare:
+    for word in sorted(gains, key=lambda word: (-gains[word], word)):
         if parts(word)[0] not in taken:
             taken.update(parts(word))
             best.append(word)
     return best[:4]
 
 
-def _uses_reason(search: Search, query: Query, doc: int) -> str:
+def _rare_words(search: Search, lines: Sequence[str]) -> _Words:
+    """Return the words of some lines that not much of the repository has, with their terms."""
     found = []
-    for name in used_names(query):
-        for use in search.index.references(name_hash(name)):
-            if use.doc == doc:
-                found.append(f"{_VERBS[use.kind]} `{name}` (line {use.line})")
-                break
+    for word in dict.fromkeys(word for line in lines for word in words(line)):
+        terms = [term_hash(term) for term in parts(word)]
+        if terms and search.bm25.idf_of(terms[0]) > _TELLING:
+            found.append((word, terms))
+    return found
+
+
+def _uses_reason(search: Search, query: Query, doc: int) -> str:
+    uses = {name: search.users(name).get(doc) for name in used_names(query)}
+    found = [
+        f"{_VERBS[use.kind]} `{name}` (line {use.line})"
+        for name, use in uses.items()
+        if use is not None
+    ]
     return "; ".join(found[:3])
 
 
 def _defines_reason(search: Search, query: Query, doc: int) -> str:
-    found = [
-        f"`{name}`"
-        for name in query.identifiers()
-        if any(use.doc == doc for use in search.index.definitions(name_hash(name)))
-    ]
+    found = [f"`{name}`" for name in query.identifiers() if doc in search.definers(name)]
     return f"defines {', '.join(found[:4])}, used in the changed `{query.label}`"
 
 

@@ -11,6 +11,7 @@ from coderag_ci import __version__
 from coderag_ci.commands.config import config
 from coderag_ci.commands.context import context
 from coderag_ci.commands.doctor import doctor
+from coderag_ci.commands.eval import evaluate
 from coderag_ci.commands.index import index
 from coderag_ci.commands.verify import verify
 from coderag_ci.errors import (
@@ -32,6 +33,7 @@ Exit codes:
   3   something to mend: not a repository, unknown ref, no merge base
   4   degraded, under --strict
   5   verify: the pack made again differs
+  6   eval run: worse than the baseline, or below --fail-below
   70  a bug, with a report to paste into an issue
   130 interrupted
 """
@@ -46,7 +48,7 @@ def cli() -> None:
     """Turn a git diff into an evidence pack for whoever reviews the change."""
 
 
-for command in (context, index, config, doctor, verify):
+for command in (context, index, config, doctor, verify, evaluate):
     cli.add_command(command)
 
 

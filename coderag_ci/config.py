@@ -55,6 +55,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
 
     budget: Annotated[int, Meta(ge=1, le=1_000_000)] = 8000
     diff_share: Annotated[float, Meta(gt=0, lt=1)] = 0.5
+    chunk_size: Annotated[int, Meta(ge=100, le=100_000)] = 1500
     top_k: Annotated[int, Meta(ge=1, le=500)] = 40
     recall: Annotated[int, Meta(ge=1, le=10_000)] = 200
     rrf_k: Annotated[float, Meta(gt=0, le=1000)] = 60

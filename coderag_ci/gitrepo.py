@@ -63,6 +63,7 @@ _OF_A_HOOK = (
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_PREFIX",
 )
+_MOST_PATHS = 50_000  # characters of paths on one command line
 _MOST_RESTARTS = 40  # of git cat-file, in a clone that lacks objects
 _DEEPEN = (
     "set fetch-depth: 0 in actions/checkout (GIT_DEPTH: 0 in GitLab), or run: git fetch --unshallow"
@@ -348,9 +349,12 @@ class GitRepo:
 
     # ---- trees
 
-    def tree(self, commit: str) -> list[Entry]:
-        """List every blob, link and submodule of a commit."""
-        out = self._run("ls-tree", "-r", "-z", "--full-tree", commit)
+    def tree(self, commit: str, paths: Sequence[str] = ()) -> list[Entry]:
+        """List every blob, link and submodule of a commit, or those of some literal paths."""
+        if sum(map(len, paths)) > _MOST_PATHS:  # a command line is not endless
+            wanted = set(paths)
+            return [entry for entry in self.tree(commit) if entry.path in wanted]
+        out = self._run("ls-tree", "-r", "-z", "--full-tree", commit, "--", *paths, literal=True)
         entries = []
         for record in out.split(b"\0"):
             if record:
@@ -364,11 +368,10 @@ class GitRepo:
 
         Raises SetupError where it is larger than 1 MiB, or missing in a partial clone.
         """
-        out = self._run("ls-tree", "-z", "--full-tree", commit, "--", path, literal=True)
-        meta = out.partition(b"\t")[0].split(b" ")
-        if len(meta) != 3 or int(meta[0], 8) & 0o170000 != 0o100000:
+        entry = next((e for e in self.tree(commit, [path]) if e.path == path), None)
+        if entry is None or entry.mode & 0o170000 != 0o100000:
             return None
-        ((_, size, data),) = self.blobs([meta[2].decode()], 1 << 20)
+        ((_, size, data),) = self.blobs([entry.blob], 1 << 20)
         if data is None:
             reason = "it is larger than 1 MiB" if size > 0 else "its content is not in this clone"
             raise SetupError(f"{path} of {commit[:12]} can not be read: {reason}")

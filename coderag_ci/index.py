@@ -70,10 +70,10 @@ class Use(NamedTuple):
     kind: str
 
 
-def row_key(path: str, blob: str) -> RowKey:
+def row_key(path: str, blob: str, chunk_size: int) -> RowKey:
     """Return the store's key for a file of a view."""
     language = language_of(path).name
-    return blob, language, maker(language)
+    return blob, language, maker(language, chunk_size)
 
 
 def update(
@@ -89,13 +89,13 @@ def update(
     Returns what it took and the new rows (also where they could not be stored). When
     ``expired`` says so, what is left is skipped by name.
     """
-    keys = {row_key(entry.path, entry.blob): entry.path for entry in view.entries}
+    keys = {row_key(entry.path, entry.blob, view.chunk_size): entry.path for entry in view.entries}
     missing = store.missing(keys)
     fresh: dict[RowKey, Row] = {}
     unsaved: list[tuple[RowKey, bytes]] = []
     left: set[int] = set(range(len(missing)))
     jobs = _jobs(repo, view, missing, fresh, left, expired)
-    for index, data in workers.parse_all(jobs, len(missing), file_seconds):
+    for index, data in workers.parse_all(jobs, len(missing), file_seconds, view.chunk_size):
         key = missing[index]
         row = decode_row(data)
         hung = row.skipped.startswith(workers.HUNG)
@@ -262,17 +262,17 @@ def open_index(view: View, store: Store, rules: PathRules, fresh: dict[RowKey, R
         for e in view.entries
     ]
     directory = store.directory / "snapshots"
-    identity = _format(rules)
+    identity = _format(rules, view.chunk_size)
     base, name = _nearest(directory, identity, set(files))
     wanted = set(files)
     have = set(base.files) if base else set()
     lacking = [file for file in files if file not in have]
-    rows = _rows(store, lacking, fresh)
+    rows = _rows(store, lacking, view.chunk_size, fresh)
     alive = _alive(base, wanted) if base else np.zeros(0, bool)
     dead = len(alive) - int(alive.sum())
     new = sum(len(row.chunks) for _, row in rows) // (4 * CHUNK_FIELDS)
     if base is None or new + dead > max(_REBUILD_DOCS, int(_REBUILD_SHARE * len(alive))):
-        rows = rows if base is None else _rows(store, files, fresh)
+        rows = rows if base is None else _rows(store, files, view.chunk_size, fresh)
         segment = build(_settled(rows))
         with contextlib.suppress(OSError):
             snapshot.save(segment, directory / f"{identity}-{view.digest}.snap")
@@ -298,11 +298,11 @@ def _settled(rows: list[tuple[SourceFile, Row]]) -> list[tuple[SourceFile, Row]]
     return [(file, row) for file, row in rows if row.skipped not in _PASSING]
 
 
-def _format(rules: PathRules) -> str:
+def _format(rules: PathRules, chunk_size: int) -> str:
     """Digest of what, besides the files themselves, decides what a snapshot holds."""
     state = hashlib.blake2b(digest_size=8)
     for language in BY_NAME:
-        state.update(maker(language).encode())
+        state.update(maker(language, chunk_size).encode())
     state.update(rules.digest.encode("utf-8", "surrogateescape"))
     return state.hexdigest()
 
@@ -337,10 +337,10 @@ def _alive(base: Segment, wanted: set[SourceFile]) -> Array:
 
 
 def _rows(
-    store: Store, files: list[SourceFile], fresh: dict[RowKey, Row]
+    store: Store, files: list[SourceFile], chunk_size: int, fresh: dict[RowKey, Row]
 ) -> list[tuple[SourceFile, Row]]:
     """Return each file's row; one that is nowhere comes back empty."""
-    keys = {file: row_key(file.path, file.blob) for file in files}
+    keys = {file: row_key(file.path, file.blob, chunk_size) for file in files}
     found = dict(fresh)
     wanted = {key for key in keys.values() if key not in found}
     for key, data in store.rows(wanted):
@@ -354,8 +354,8 @@ def _join(arrays: list[Array], dtype: type) -> Array:
 
 
 def rows_of(
-    store: Store, paths: Iterable[tuple[str, str]], fresh: dict[RowKey, Row]
+    store: Store, paths: Iterable[tuple[str, str]], chunk_size: int, fresh: dict[RowKey, Row]
 ) -> dict[str, Row]:
     """Return the rows of some (path, blob) pairs by path."""
     files = [SourceFile(path, blob, "", 0) for path, blob in paths]
-    return {file.path: row for file, row in _rows(store, files, fresh)}
+    return {file.path: row for file, row in _rows(store, files, chunk_size, fresh)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coderag_ci import pack
 from coderag_ci.change import Change
@@ -13,6 +14,11 @@ from coderag_ci.deadline import Deadline
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.pathrules import Skipped
 from coderag_ci.progress import Progress
+
+if TYPE_CHECKING:  # they import numpy, which an empty diff does without
+    from coderag_ci.channels import Ranked, Search
+    from coderag_ci.queries import Query
+    from coderag_ci.text import Texts
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,29 @@ class Job:
     index_dir: Path
     deadline: Deadline
     progress: Progress
+
+
+Scored = tuple[int, dict[str, float]]  # a doc; its scores fused, rerank and final, as far as known
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The candidates in each of the orders that they pass through, best first.
+
+    ``ranked`` holds for each query what each channel found; ``worth`` is what of ``hits``
+    is above the floor; ``own`` are docs of the changed units; ``explained`` keeps which
+    channels found a doc, and why, once that was asked.
+    """
+
+    asked: Sequence[Query]
+    ranked: Sequence[Mapping[str, Ranked]]
+    fused: Sequence[tuple[int, float]]
+    hits: Sequence[Scored]
+    worth: Sequence[Scored]
+    prepared: Search
+    own: Sequence[int]
+    texts: Texts
+    explained: dict[int, tuple[pack.Channel, ...]] = field(default_factory=dict)
 
 
 @dataclass
@@ -48,3 +77,4 @@ class Found:
     indexed: int = 0
     reused: int = 0
     queries: Sequence[Mapping[str, str]] = ()
+    ranking: Ranking | None = None

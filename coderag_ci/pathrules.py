@@ -66,6 +66,7 @@ class PathRules:
         self._generated = _compile(config.paths.generated)
         self._vendored = _compile(config.paths.vendored)
         self._languages = frozenset(config.languages)
+        self.chunk_size = config.chunk_size
         self.digest = repr((config.exclude, config.paths, sorted(config.languages)))
 
     def flags(self, path: str) -> int:

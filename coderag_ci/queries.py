@@ -56,7 +56,9 @@ class Query:
 
     def text(self) -> str:
         """Return the query as text, most telling first: what an embedding model reads."""
-        head = [f"# file: {self.path}", f"# symbol: {self.symbol}", f"# kind: {self.kind}"]
+        head = []
+        if self.path:
+            head = [f"# file: {self.path}", f"# symbol: {self.symbol}", f"# kind: {self.kind}"]
         return "\n".join([*head, *self.added, *self.deleted, *self.context, self.title])
 
 
@@ -94,8 +96,10 @@ def build(
     """Return the queries, the most changed unit first, and in words what did not ask.
 
     ``head`` and ``base`` give each side's row by path (of that side). Lock files, changelogs
-    and what is generated or vendored ask nothing.
+    and what is generated or vendored ask nothing. Where no file is compared, the title asks.
     """
+    if not diff.files:
+        return [Query("", "", "", (0, 0), title)], ""
     found: dict[tuple[str, str], Query] = {}
     left = _MOST_HUNK_LINES
     for file in sorted(diff.files, key=lambda f: (f.added + f.deleted, f.path)):

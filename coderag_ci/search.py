@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from coderag_ci import assemble, facts, queries, recall, rerank, store, tokens, view
 from coderag_ci import index as indexing
 from coderag_ci.bm25 import PostingsBM25
-from coderag_ci.channels import Ranked, Search, reason
+from coderag_ci.channels import Search, reason
 from coderag_ci.config import Config
 from coderag_ci.diff import Diff
-from coderag_ci.job import Found, Job
-from coderag_ci.pack import Channel, IndexInfo
+from coderag_ci.job import Found, Job, Ranking, Scored
+from coderag_ci.pack import Channel, Dropped, Evidence, IndexInfo
 from coderag_ci.parse.row import Row
 from coderag_ci.pathrules import PathRules, Skipped
 from coderag_ci.queries import Query
@@ -59,8 +60,11 @@ def _search(
     with recorder.stage("index") as counts:
         index, rows = _index(job, head, base, kept, rules, found, degradations)
         counts.update(indexed=found.indexed, reused=found.reused, chunks=index.size)
-    head_rows = indexing.rows_of(kept, [(f.path, f.new_blob) for f in diff.files], rows)
-    base_rows = indexing.rows_of(kept, [(f.old_path, f.old_blob) for f in diff.files], rows)
+    size = head.chunk_size
+    new = [(f.path, f.new_blob) for f in diff.files]
+    old = [(f.old_path, f.old_blob) for f in diff.files]
+    head_rows = indexing.rows_of(kept, new, size, rows)
+    base_rows = indexing.rows_of(kept, old, size, rows)
     with recorder.stage("queries") as counts:
         asked, left_out = queries.build(diff, head_rows, base_rows, rules, job.change.title)
         counts["queries"] = len(asked)
@@ -87,10 +91,8 @@ def _search(
     with recorder.stage("assemble") as counts:
         worth = recall.above_floor(hits, ranked, config.floor)
         counts["below_floor"] = len(hits) - len(worth)
-        shown = worth[: config.top_k * _CANDIDATES_PER_PIECE]
-        described = [_hit(doc, scores, asked, ranked, prepared) for doc, scores in shown]
-        mine = [_own_hit(index, doc, rank) for rank, doc in enumerate(own[:_MOST_OWN], 1)]
-        _assemble(job.config, diff, described, mine, rules, count, texts, found)
+        found.ranking = Ranking(asked, ranked, fused, hits, worth, prepared, own, texts)
+        _assemble(config, diff, rules, count, found)
         counts.update(evidence=len(found.evidence), dropped=len(found.dropped))
     found.degradations = degradations
     found.queries = [
@@ -117,7 +119,8 @@ def _index(
     degradations: list[str],
 ) -> tuple[indexing.Index, dict[store.RowKey, Row]]:
     """Bring the store up to date with both views and open the head view."""
-    both = View(tuple(dict.fromkeys([*head.entries, *base.entries])), local=head.local)
+    entries = tuple(dict.fromkeys([*head.entries, *base.entries]))
+    both = dataclasses.replace(head, entries=entries)
     with job.progress.task("indexing", len(both.entries) > _WORTH_A_BAR) as advance:
         update, fresh = indexing.update(
             job.repo,
@@ -128,7 +131,7 @@ def _index(
             expired=lambda: job.deadline.within(_RESERVE),
         )
     opened = indexing.open_index(head, kept, rules, fresh)
-    kept.touch_view(head.digest, [indexing.row_key(e.path, e.blob) for e in both.entries])
+    kept.touch_view(head.digest, [e.blob for e in both.entries])
     late = sum(skip.reason.startswith("deadline") for skip in update.skipped)
     if late:
         degradations.append(f"deadline: {late} files were not indexed")
@@ -161,29 +164,26 @@ def _evidence_docs(index: indexing.Index, diff: Diff) -> tuple[list[int], Array]
     return own, allowed
 
 
-def _hit(
-    number: int,
-    scores: dict[str, float],
-    asked: Sequence[Query],
-    ranked: Sequence[dict[str, Ranked]],
-    prepared: Search,
-) -> assemble.Hit:
+def _hit(number: int, scores: dict[str, float], ranking: Ranking) -> assemble.Hit:
     """Describe a hit; its best rank in each channel, with the reason, when it is shown."""
 
     def explain() -> tuple[Channel, ...]:
+        if number in ranking.explained:
+            return ranking.explained[number]
         best: dict[str, tuple[int, Query]] = {}
-        for query, per in zip(asked, ranked, strict=True):
+        for query, per in zip(ranking.asked, ranking.ranked, strict=True):
             for name, found in per.items():
                 rank = found.ranks.get(number)
                 if rank is not None and (name not in best or rank < best[name][0]):
                     best[name] = (rank, query)
-        return tuple(
-            Channel(name, rank, reason(prepared, name, query, number))
+        ranking.explained[number] = tuple(
+            Channel(name, rank, reason(ranking.prepared, name, query, number))
             for name, (rank, query) in best.items()
         )
+        return ranking.explained[number]
 
     rounded = {name: round(score, 9) for name, score in scores.items()}
-    return assemble.Hit(prepared.index.doc(number), rounded, explain)
+    return assemble.Hit(ranking.prepared.index.doc(number), rounded, explain)
 
 
 def _own_hit(index: indexing.Index, number: int, rank: int) -> assemble.Hit:
@@ -192,19 +192,32 @@ def _own_hit(index: indexing.Index, number: int, rank: int) -> assemble.Hit:
 
 
 def _assemble(
-    config: Config,
-    diff: Diff,
-    hits: Sequence[assemble.Hit],
-    own: Sequence[assemble.Hit],
-    rules: PathRules,
-    count: tokens.Counter,
-    texts: Texts,
-    found: Found,
+    config: Config, diff: Diff, rules: PathRules, count: tokens.Counter, found: Found
 ) -> None:
+    assert found.ranking is not None
     found.quota_diff = int(config.budget * config.diff_share)
     found.diff, found.used_diff = assemble.assemble_diff(diff, found.quota_diff, count, rules)
     frame = min(_FRAME, config.budget // 5)
     found.quota_evidence = max(0, config.budget - found.used_diff - found.used_facts - frame)
-    found.evidence, found.used_evidence, found.dropped = assemble.assemble_evidence(
-        hits, own, diff, found.quota_evidence, config.top_k, count, texts
+    found.evidence, found.used_evidence, found.dropped = evidence_of(
+        found.ranking, found.ranking.worth, config, diff, found.quota_evidence, count
     )
+
+
+def evidence_of(
+    ranking: Ranking,
+    order: Sequence[Scored],
+    config: Config,
+    diff: Diff,
+    quota: int,
+    count: tokens.Counter,
+) -> tuple[list[Evidence], int, list[Dropped]]:
+    """Fill ``quota`` tokens with evidence from the best of an order, and from the changed units.
+
+    Returns (evidence, tokens used, dropped).
+    """
+    shown = order[: config.top_k * _CANDIDATES_PER_PIECE]
+    hits = [_hit(doc, scores, ranking) for doc, scores in shown]
+    index = ranking.prepared.index
+    own = [_own_hit(index, doc, rank) for rank, doc in enumerate(ranking.own[:_MOST_OWN], 1)]
+    return assemble.assemble_evidence(hits, own, diff, quota, config.top_k, count, ranking.texts)

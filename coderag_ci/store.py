@@ -218,21 +218,21 @@ class Store:
 
     # ---- views
 
-    def touch_view(self, digest: str, keys: Iterable[RowKey]) -> None:
-        """Note that a view was used, with the rows it needs, for ``prune``."""
+    def touch_view(self, digest: str, blobs: Iterable[str]) -> None:
+        """Note that a view was used, with the blobs it needs, for ``prune``."""
         if self._fetch("SELECT 1 FROM views WHERE digest=?", digest):
             self._write("UPDATE views SET used=? WHERE digest=?", [(time.time(), digest)])
             return
-        blobs = b"".join(sorted({bytes.fromhex(key[0]) for key in keys}))
-        self._write("INSERT OR REPLACE INTO views VALUES (?,?,?)", [(digest, time.time(), blobs)])
+        joined = b"".join(sorted({bytes.fromhex(blob) for blob in blobs}))
+        self._write("INSERT OR REPLACE INTO views VALUES (?,?,?)", [(digest, time.time(), joined)])
         self._write(
             "DELETE FROM views WHERE digest NOT IN "
             "(SELECT digest FROM views ORDER BY used DESC LIMIT ?)",
             [(_KEPT_VIEWS,)],
         )
 
-    def prune(self, makers: set[str], blob_bytes: int) -> tuple[int, int]:
-        """Drop rows that no recent view uses or that an old maker made.
+    def prune(self, parsers: set[str], blob_bytes: int) -> tuple[int, int]:
+        """Drop rows that no recent view uses or that an old parser made.
 
         Returns (rows dropped, bytes freed).
         """
@@ -243,7 +243,7 @@ class Store:
         dropped = [
             key
             for *key, maker in self._fetch("SELECT blob, language, maker, maker FROM rows")
-            if key[0] not in kept or maker not in makers
+            if key[0] not in kept or maker.partition("-")[0] not in parsers
         ]
         self._write("DELETE FROM rows WHERE blob=? AND language=? AND maker=?", dropped)
         self._fetch("VACUUM")

@@ -18,6 +18,7 @@ from coderag_ci.gitrepo import (
 )
 from coderag_ci.parse.content import MAX_BYTES
 from coderag_ci.parse.languages import language_of
+from coderag_ci.parse.windows import LIMIT
 from coderag_ci.pathrules import PathRules, Skipped
 
 
@@ -26,9 +27,10 @@ class View:
     """The indexable paths of one tree, in path order.
 
     ``local`` maps the blobs that only the working tree has to the path they are read
-    from; all others are git objects. ``on_disk`` holds the blob of every file of a working
-    tree and ``untracked`` every untracked file, indexable or not. ``left_out`` counts
-    paths by reason; ``skipped`` names those that a reader would want to know of.
+    from, ``contents`` holds those that are nowhere; all others are git objects. ``on_disk``
+    holds the blob of every file of a working tree and ``untracked`` every untracked file,
+    indexable or not. ``left_out`` counts paths by reason; ``skipped`` names those that a
+    reader would want to know of. ``chunk_size`` is the most bytes of a chunk, about.
     """
 
     entries: tuple[Entry, ...]
@@ -37,6 +39,8 @@ class View:
     local: dict[str, str] = field(default_factory=dict)
     untracked: tuple[Entry, ...] = ()
     on_disk: dict[str, str] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
+    chunk_size: int = LIMIT
 
     @functools.cached_property
     def digest(self) -> str:
@@ -89,7 +93,9 @@ def working_view(repo: GitRepo, rules: PathRules) -> View:
 def of_paths(repo: GitRepo, commit: str, paths: Iterable[str], rules: PathRules) -> View:
     """See only some paths of a commit: the base side of what a change touched."""
     wanted = set(paths)
-    return _view([entry for entry in repo.tree(commit) if entry.path in wanted], rules)
+    if not wanted:
+        return View((), chunk_size=rules.chunk_size)
+    return _view([e for e in repo.tree(commit, sorted(wanted)) if e.path in wanted], rules)
 
 
 def _view(
@@ -108,7 +114,14 @@ def _view(
             left_out[reason] += 1
         else:
             kept.append(entry)
-    return View(tuple(kept), dict(left_out), tuple(skipped), local or {}, untracked)
+    return View(
+        tuple(kept),
+        dict(left_out),
+        tuple(skipped),
+        local or {},
+        untracked,
+        chunk_size=rules.chunk_size,
+    )
 
 
 def read(
@@ -117,6 +130,9 @@ def read(
     """Yield (blob, size, content); content is None where it is too large or gone."""
     objects = []
     for blob in blobs:
+        if (known := view.contents.get(blob)) is not None:
+            yield blob, len(known), known if len(known) <= max_bytes else None
+            continue
         if (path := view.local.get(blob)) is None:
             objects.append(blob)
             continue

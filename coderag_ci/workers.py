@@ -17,6 +17,7 @@ import msgspec
 
 import coderag_ci
 from coderag_ci.parse.row import Row, encode_row
+from coderag_ci.parse.windows import LIMIT
 from coderag_ci.parse.worker import read_frame, write_frame
 
 FILE_SECONDS = 10.0
@@ -38,11 +39,13 @@ def cpu_count() -> int:
     return os.cpu_count() or 1
 
 
-def parse_all(jobs: Iterable[Job], expected: int, seconds: float) -> Iterator[tuple[int, bytes]]:
+def parse_all(
+    jobs: Iterable[Job], expected: int, seconds: float, limit: int = LIMIT
+) -> Iterator[tuple[int, bytes]]:
     """Parse jobs in worker processes; yield (index, row bytes) as they are done.
 
-    ``seconds`` is how long one file may take. A file whose worker hung or died yields
-    a row that says so.
+    ``seconds`` is how long one file may take, ``limit`` the size of a chunk in bytes. A
+    file whose worker hung or died yields a row that says so.
     """
     wanted = 1 if expected < _SMALL_JOB else min(cpu_count(), _MOST_WORKERS)
     source = _Shared(jobs)
@@ -50,7 +53,9 @@ def parse_all(jobs: Iterable[Job], expected: int, seconds: float) -> Iterator[tu
     stop = threading.Event()
     started: list[_Worker] = []
     threads = [
-        threading.Thread(target=_serve, args=(source, done, seconds, stop, started), daemon=True)
+        threading.Thread(
+            target=_serve, args=(source, done, (seconds, limit), stop, started), daemon=True
+        )
         for _ in range(wanted)
     ]
     for thread in threads:
@@ -95,7 +100,7 @@ class _Shared:
 def _serve(
     source: _Shared,
     done: queue.Queue[tuple[int, bytes] | BaseException | None],
-    seconds: float,
+    limits: tuple[float, int],
     stop: threading.Event,
     started: list[_Worker],
 ) -> None:
@@ -104,18 +109,19 @@ def _serve(
         started.append(made)
         return made
 
+    seconds, limit = limits
     worker: _Worker | None = None
     try:
         while not stop.is_set() and (job := source.take()) is not None:
             index, language, data = job
             worker = worker or start()
             patience = min(seconds, _HURRIED_SECONDS) if source.hung >= _PATIENCE else seconds
-            answer = worker.ask(language, data, patience)
+            answer = worker.ask((language, data, limit), patience)
             if answer == DIED and not stop.is_set():
                 # Perhaps for want of memory, or killed from outside: once more.
                 worker.kill()
                 worker = start()
-                answer = worker.ask(language, data, patience)
+                answer = worker.ask((language, data, limit), patience)
             if isinstance(answer, str):
                 source.hung += answer.startswith(HUNG)
                 worker.kill()
@@ -151,9 +157,9 @@ class _Worker:
         self._ready = selectors.DefaultSelector()
         self._ready.register(self._stdout, selectors.EVENT_READ)
 
-    def ask(self, language: str, data: bytes, seconds: float) -> bytes | str:
+    def ask(self, what: tuple[str, bytes, int], seconds: float) -> bytes | str:
         """Return the row's bytes, or in words why there are none."""
-        request = self._encode((language, data))
+        request = self._encode(what)
         # A pipe takes 64 KiB at once; past that a worker that does not read blocks the writer.
         late = threading.Timer(seconds, self._process.kill) if len(request) > _PIPE_BYTES else None
         start = time.monotonic()

@@ -85,7 +85,7 @@ def _warm(git: GitRepo, kept: Store, commit: str, config: Config, quiet: bool) -
         opened = indexing.open_index(seen, kept, rules, fresh)
         if not kept.rebuilt:  # else rows were lost on the way: once more
             break
-    kept.touch_view(seen.digest, [indexing.row_key(e.path, e.blob) for e in seen.entries])
+    kept.touch_view(seen.digest, [entry.blob for entry in seen.entries])
     code = EXIT_OK
     vectors = ""
     if config.embedding_model != "none":
@@ -119,8 +119,8 @@ def _print_stats(kept: Store) -> None:
 
 
 def _prune(git: GitRepo, kept: Store) -> None:
-    from coderag_ci.parse.languages import BY_NAME, maker
+    from coderag_ci.parse.languages import BY_NAME, parser_digest
 
-    makers = {maker(name) for name in BY_NAME}
-    dropped, freed = kept.prune(makers, len(bytes.fromhex(git.hash(b""))))
+    parsers = {parser_digest(name) for name in BY_NAME}
+    dropped, freed = kept.prune(parsers, len(bytes.fromhex(git.hash(b""))))
     click.echo(f"dropped {dropped} blobs, {freed / 1e6:.1f} MB")

@@ -164,13 +164,18 @@ def query_source(name: str) -> str:
     return source.read_text(encoding="utf-8")
 
 
-@functools.cache
-def maker(name: str) -> str:
-    """Digest of everything that decides what a file of this language parses to.
+def maker(name: str, chunk_size: int) -> str:
+    """Return what made a row: everything that decides what a file of this language parses to.
 
     Rows made by another maker are never read, so a changed query, grammar or
     chunker can not leave a stale row behind.
     """
+    return f"{parser_digest(name)}-{chunk_size}"
+
+
+@functools.cache
+def parser_digest(name: str) -> str:
+    """Digest of the parser's own source, of a language's query file and of its grammar."""
     import importlib.metadata
 
     digest = hashlib.blake2b(digest_size=8)

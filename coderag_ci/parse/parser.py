@@ -22,8 +22,8 @@ _KIND_CODE = {kind: code for code, kind in enumerate(rows.CHUNK_KINDS)}
 _counter = terms.TermCounter()
 
 
-def parse(data: bytes, language_name: str) -> rows.Row:
-    """Parse a blob's bytes as one language.
+def parse(data: bytes, language_name: str, limit: int = windows.LIMIT) -> rows.Row:
+    """Parse a blob's bytes as one language, into chunks of about ``limit`` bytes at most.
 
     Lines are what git calls lines: they end at LF alone. Never raises for content;
     what is not indexed comes back as a row with ``skipped`` set.
@@ -37,13 +37,13 @@ def parse(data: bytes, language_name: str) -> rows.Row:
     if not language.module:
         found = [
             units.Chunk(start, end, (start, end), (0, 0), "window", "")
-            for start, end in windows.split_range(lines, 1, len(lines))
+            for start, end in windows.split_range(lines, 1, len(lines), None, limit)
         ]
         return _row(lines, found, [], [])
     root = tree_sitter.Parser(grammar(language_name)).parse(data).root_node
     defined, uses = units.scan(root, language)
     qualified = units.qualify(defined)
-    found = units.chunks(defined, root, lines)
+    found = units.chunks(defined, root, lines, limit)
     names = [(qualified[id(d)], d.kind, d.line) for d in defined]
     return _row(lines, found, names, _distinct_uses(data, uses, found))
 

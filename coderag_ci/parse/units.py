@@ -224,11 +224,16 @@ def plain_name(name: bytes) -> bytes:
     return name
 
 
-def chunks(found: list[Definition], root: Node, lines: list[bytes]) -> list[Chunk]:
-    """Cover a file with chunks: a line is in at most one, and only blank lines are in none."""
+def chunks(
+    found: list[Definition], root: Node, lines: list[bytes], limit: int = LIMIT
+) -> list[Chunk]:
+    """Cover a file with chunks of about ``limit`` bytes at most.
+
+    A line is in at most one, and only blank lines are in none.
+    """
     top = _nest([d for d in found if _is_unit(d.kind)])
     result: list[Chunk] = []
-    cutter = _Cutter(root, lines)
+    cutter = _Cutter(root, lines, limit)
     position = 1
     for definition in top:
         if definition.start > position:
@@ -274,9 +279,10 @@ def qualify(found: list[Definition]) -> dict[int, str]:
 class _Cutter:
     """Cuts units and the space between them into chunks of one file."""
 
-    def __init__(self, root: Node, lines: list[bytes]) -> None:
+    def __init__(self, root: Node, lines: list[bytes], limit: int) -> None:
         self._root = root
         self._lines = lines
+        self._limit = limit
 
     def unit(self, unit: Definition, scope: str, start: int) -> Iterator[Chunk]:
         """Yield the chunks of one unit and of the units in it."""
@@ -298,7 +304,7 @@ class _Cutter:
         """Yield the chunks of top-level lines that are in no unit."""
         if start > end or not self._worth(start, end):
             return
-        for first, last in split_range(self._lines, start, end, self._is_border):
+        for first, last in split_range(self._lines, start, end, self._is_border, self._limit):
             yield Chunk(first, last, span, (0, 0), "toplevel", "")
 
     def _own(
@@ -307,7 +313,7 @@ class _Cutter:
         """Yield the chunks of a unit's lines that are in none of its inner units."""
         if not self._worth(start, end):
             return
-        for first, last in split_range(self._lines, start, end, self._is_border):
+        for first, last in split_range(self._lines, start, end, self._is_border, self._limit):
             yield Chunk(first, last, span, unit.signature, unit.kind, symbol)
 
     def _opens(self, unit: Definition) -> bool:
@@ -315,7 +321,7 @@ class _Cutter:
         if unit.kind in CONTAINERS or unit.kind == "section":
             return True
         size = sum(len(line) + 1 for line in self._lines[unit.start - 1 : unit.end])
-        return size > LIMIT
+        return size > self._limit
 
     def _worth(self, start: int, end: int) -> bool:
         """Return False for what only closes something: braces, blank lines."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-LIMIT = 1500  # characters; about 400 tokens, what an embedding model reads at once
-WINDOW_LINES = 60
+LIMIT = 1500  # bytes, by default; about 400 tokens, what an embedding model reads at once
+BYTES_A_LINE = 25  # a chunk has at most limit / 25 lines, so that short lines make no long list
 
 
 def split_range(
@@ -13,14 +13,16 @@ def split_range(
     start: int,
     end: int,
     is_border: Callable[[int], bool] | None = None,
+    limit: int = LIMIT,
 ) -> list[tuple[int, int]]:
-    """Split 1-based lines ``start..end`` into ranges of at most about ``LIMIT`` bytes.
+    """Split 1-based lines ``start..end`` into ranges of at most about ``limit`` bytes.
 
     Each cut falls in the second half of the part being filled, where the
     indentation is least, after a blank line if there is one, and where ``is_border``
     (does a statement begin on this line?) agrees. A single longer line stays whole.
     """
-    if end - start < WINDOW_LINES and sum(map(len, lines[start - 1 : end])) < LIMIT:
+    most_lines = max(1, limit // BYTES_A_LINE)
+    if end - start < most_lines and sum(map(len, lines[start - 1 : end])) < limit:
         whole = trim_blank(lines, start, end)
         return [whole] if whole else []
     ranges: list[tuple[int, int]] = []
@@ -29,7 +31,7 @@ def split_range(
     row = start
     while row <= end:
         size += len(lines[row - 1]) + 1
-        if (size > LIMIT or row - first >= WINDOW_LINES) and row > first:
+        if (size > limit or row - first >= most_lines) and row > first:
             cut = _best_cut(lines, first, row, is_border)
             ranges.append((first, cut - 1))
             first = cut

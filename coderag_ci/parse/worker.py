@@ -1,7 +1,7 @@
 """A parser in a process of its own: frames in on stdin, rows out on stdout.
 
 A frame is a 4-byte little-endian length and that many bytes. A request is msgpack of
-(language, content); the answer is the encoded row. The process ends when stdin does.
+(language, content, chunk size); the answer is the encoded row. The process ends when stdin does.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def main() -> None:
     from coderag_ci.parse.row import Row, encode_row
 
     gc.disable()  # a parse makes a million short-lived tuples and no cycles
-    decoder = msgspec.msgpack.Decoder(tuple[str, bytes])
+    decoder = msgspec.msgpack.Decoder(tuple[str, bytes, int])
     sys.setrecursionlimit(10_000)
     while (frame := read_frame(sys.stdin.buffer)) is not None:
-        language, data = decoder.decode(frame)
+        language, data, limit = decoder.decode(frame)
         try:
-            row = parse(data, language)
+            row = parse(data, language, limit)
         except Exception as error:
             row = Row(skipped=f"parser failed: {type(error).__name__}")
         write_frame(sys.stdout.buffer, encode_row(row))

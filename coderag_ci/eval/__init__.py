@@ -1,0 +1,1 @@
+"""Says how well the pipeline finds what a reviewer would have had to look at."""
