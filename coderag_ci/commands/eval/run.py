@@ -1,4 +1,4 @@
-"""``coderag-ci eval``: say how well the pipeline finds what it should."""
+"""``coderag-ci eval run``: say how well the pipeline finds what it should."""
 
 from __future__ import annotations
 
@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 _MOST_TOLD = 20
 
 
-@click.group("eval")
-def evaluate() -> None:
-    """Measure recall, ranking and packs on cases from real histories."""
-
-
-@evaluate.command()
+@click.command()
 @options.quiet
 @options.config_file
 @click.option("--cases", "case_file", metavar="FILE", required=True, help="Cases, JSON Lines.")
