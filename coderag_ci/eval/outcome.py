@@ -54,7 +54,9 @@ class Outcome(msgspec.Struct, frozen=True):
     degradations: tuple[str, ...] = ()
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
+    """A piece of a ranking: where it is, and whether it is test code."""
+
     path: str
     ranges: Sequence[tuple[int, int]]
     is_test: bool
@@ -128,7 +130,7 @@ def _of_pack(
     count: Counter,
 ) -> Ranks:
     """Score the finished pack: its pieces in the order in which a reader meets them."""
-    pieces = [_Piece(e.path, e.ranges, "test" in e.flags) for e in found.evidence]
+    pieces = [Piece(e.path, e.ranges, "test" in e.flags) for e in found.evidence]
     packs = _packs(sight, ranking, ranking.worth, config, count)
     packs[WHOLE_PACK] = found.evidence
     ranks = _ranks(case, pieces, packs)
@@ -151,15 +153,15 @@ def _packs(
     }
 
 
-def _pieces(index: Index, docs: Sequence[int]) -> list[_Piece]:
+def _pieces(index: Index, docs: Sequence[int]) -> list[Piece]:
     found = []
     for number in docs:
         doc = index.doc(number)
-        found.append(_Piece(doc.path, ((doc.start, doc.end),), bool(doc.flags & TEST)))
+        found.append(Piece(doc.path, ((doc.start, doc.end),), bool(doc.flags & TEST)))
     return found
 
 
-def _ranks(case: Case, pieces: Sequence[_Piece], packs: Mapping[int, Sequence[Evidence]]) -> Ranks:
+def _ranks(case: Case, pieces: Sequence[Piece], packs: Mapping[int, Sequence[Evidence]]) -> Ranks:
     nontest = [piece for piece in pieces if not piece.is_test]
     return Ranks(
         chunk_ranks(case, pieces),
@@ -170,7 +172,7 @@ def _ranks(case: Case, pieces: Sequence[_Piece], packs: Mapping[int, Sequence[Ev
     )
 
 
-def chunk_ranks(case: Case, pieces: Iterable[_Piece]) -> tuple[int, ...]:
+def chunk_ranks(case: Case, pieces: Iterable[Piece]) -> tuple[int, ...]:
     """Return the rank of the first piece that meets each gold item; 0: none does."""
     found = [0] * len(case.gold)
     wanted: dict[str, list[int]] = {}
@@ -188,7 +190,7 @@ def gold_paths(case: Case) -> list[str]:
     return list(dict.fromkeys(item.path for item in case.gold))
 
 
-def file_ranks(case: Case, pieces: Iterable[_Piece]) -> tuple[int, ...]:
+def file_ranks(case: Case, pieces: Iterable[Piece]) -> tuple[int, ...]:
     """Return the rank of each gold path among the distinct paths of a ranking; 0: not there."""
     paths = {path: rank for rank, path in enumerate(dict.fromkeys(p.path for p in pieces), 1)}
     return tuple(paths.get(path, 0) for path in gold_paths(case))

@@ -291,8 +291,11 @@ class Kept:
 
 
 def digest_of(case: Case) -> str:
-    """Digest of a case, to know it again."""
-    return hashlib.blake2b(msgspec.json.encode(case), digest_size=8).hexdigest()
+    """Digest of what a case asks and expects, to know it again in another run's results."""
+    gold = [(item.path, item.hunks, item.is_test, item.file_only) for item in case.gold]
+    asked = (case.kind, case.base, case.head, case.query_files, case.subject, case.query)
+    data = msgspec.json.encode((case.id, asked, case.docstring, gold, case.not_gold))
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
 def fingerprint(variants: Sequence[Variant], base: Mapping[str, Any]) -> str:
