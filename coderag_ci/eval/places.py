@@ -29,11 +29,10 @@ def find(names: Iterable[str], folder: str | None, single: str | None) -> dict[s
 
 
 def _in_folder(folder: Path, name: str) -> Path | None:
-    for candidate in (name, name.replace("/", "+"), name.rpartition("/")[2]):
-        place = folder / candidate
-        if candidate not in ("", ".", "..") and ".." not in candidate.split("/") and _is_top(place):
-            return place
-    return None
+    if not all(part not in ("", ".", "..") for part in name.split("/")) or "\0" in name:
+        return None  # a name is data: it must not lead out of the folder
+    names = (name, name.replace("/", "+"), name.rpartition("/")[2])
+    return next((folder / one for one in names if _is_top(folder / one)), None)
 
 
 def _is_top(place: Path) -> bool:

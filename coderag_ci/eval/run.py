@@ -243,19 +243,25 @@ class Kept:
     """
 
     def __init__(self, path: Path | None, fingerprint: str) -> None:
-        """``path``: None keeps nothing."""
+        """``path``: None keeps nothing. Raises SetupError where it can not be written."""
         self._path = path
         self._fingerprint = fingerprint
         self._done: dict[tuple[str, str, str], Done] = {}
         self.resumed = False
-        if path is not None and path.exists():
+        if path is not None and path.is_file():
             self._read(path)
+        if not self.resumed:
+            self._append(fingerprint.encode() + b"\n", "wb")
 
     def _read(self, path: Path) -> None:
-        lines = path.read_bytes().split(b"\n")[:-1]  # what a stop left half-written has no end
+        data = path.read_bytes()
+        whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.split(b"\n")[:-1]
         if not lines or lines[0].decode("utf-8", "replace") != self._fingerprint:
             return
         self.resumed = True
+        if len(whole) < len(data):  # what a stop left half-written
+            os.truncate(path, len(whole))
         for line in lines[1:]:
             try:
                 digest, done = msgspec.json.decode(line, type=tuple[str, Done])
@@ -270,15 +276,15 @@ class Kept:
 
     def add(self, found: Sequence[Done], cases: Mapping[str, Case]) -> None:
         """Keep some results on disk. Raises SetupError where that fails."""
+        lines = [msgspec.json.encode((digest_of(cases[one.case]), one)) + b"\n" for one in found]
+        self._append(b"".join(lines), "ab")
+
+    def _append(self, data: bytes, mode: str) -> None:
         if self._path is None:
             return
-        lines = [msgspec.json.encode((digest_of(cases[done.case]), done)) + b"\n" for done in found]
         try:
-            if not self.resumed:
-                self._path.write_bytes(self._fingerprint.encode() + b"\n")
-                self.resumed = True
-            with open(self._path, "ab") as file:
-                file.write(b"".join(lines))
+            with open(self._path, mode) as file:
+                file.write(data)
         except OSError as error:
             raise SetupError(
                 f"can not write {self._path}: {error.strerror}", "name another file with --out"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +73,9 @@ def run(**given: Any) -> int:
     wanted = _limited(read, given["limit"])
     found = places.find((case.repo for _, case in wanted), given["repos"], given["repo"])
     progress = Progress(given["quiet"])
-    partial = Path(given["out"] + ".partial") if given["out"] else None
+    out = given["out"]
+    lasting = out and (not os.path.exists(out) or os.path.isfile(out))
+    partial = Path(out + ".partial") if lasting else None
     kept = Kept(partial, fingerprint(variants, base))
     if kept.resumed:
         progress.say(f"goes on from {partial}")
