@@ -34,7 +34,7 @@ def write_whole(path: str, data: bytes) -> None:
             raise
     except OSError as error:
         raise SetupError(
-            f"can not write {path}: {error.strerror}", "name another with --output"
+            f"can not write {path}: {error.strerror}", "name another file"
         ) from error
 
 

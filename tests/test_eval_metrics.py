@@ -39,7 +39,7 @@ def test_measures_equal_those_of_ir_measures() -> None:
 
 
 def test_a_chunk_that_meets_two_items_is_one_hit() -> None:
-    """nDCG counts its rank once, so that it stays at 1 or below; recall counts both items."""
+    """Its rank counts once in nDCG, so that it stays at 1 or below; recall counts both items."""
     assert metrics.measure("recall@10", [1, 1, 0]) == pytest.approx(2 / 3)
     ideal = 1 + 1 / math.log2(3)
     assert metrics.measure("ndcg@10", [1, 1]) == pytest.approx(1 / ideal)
