@@ -7,6 +7,7 @@ nor anything in the repository changes what comes back or makes git run a progra
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import stat
 import subprocess
@@ -91,6 +92,9 @@ _PATCH = (
 )
 
 
+_COMMIT = "%H%x00%P%x00%cs%x00%s%x00%b"
+
+
 class Entry(NamedTuple):
     """One path of a tree, of the index or of the working tree."""
 
@@ -109,6 +113,20 @@ class RawChange(NamedTuple):
     status: str
     old_path: str
     path: str
+
+
+class Commit(NamedTuple):
+    """A commit of a history. ``date``: YYYY-MM-DD, when it was committed.
+
+    ``changes``, where they were asked for, are those from its one parent; a merge has none.
+    """
+
+    id: str
+    parents: tuple[str, ...]
+    date: str
+    subject: str
+    body: str
+    changes: tuple[RawChange, ...]
 
 
 def decode_path(raw: bytes) -> str:
@@ -338,6 +356,28 @@ class GitRepo:
         """Return how many commits ``base..head`` has, merges left out."""
         out = self._run("rev-list", "--count", "--no-merges", f"{base}..{head}", "--")
         return int(out)
+
+    def history(self, commit: str, *, changes: bool) -> Iterator[Commit]:
+        """Yield a commit and its ancestors, the newest first, as git finds them.
+
+        One process serves all of them and ends where no more are taken. Raises SetupError
+        where git fails on the way.
+        """
+        raw = ("--raw", *_DIFF, "-O/dev/null") if changes else ("--no-patch",)
+        arguments = ("log", "-z", "--no-show-signature", f"--format={_COMMIT}", *raw)
+        process = self._popen(*arguments, "--end-of-options", commit, "--")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        try:
+            yield from _commits(_fields(process.stdout))
+            failed = process.wait() != 0
+        finally:
+            process.kill()
+            process.stdout.close()
+            process.wait()
+        if failed:
+            raise SetupError("git log failed: part of the history is not here", "run git fsck")
 
     def remote_url(self) -> str:
         """Return the URL of ``origin``; empty where there is none."""
@@ -603,14 +643,43 @@ def _not_a_repository() -> SetupError:
 def _raw_changes(out: bytes) -> Iterator[RawChange]:
     fields = iter(out.split(b"\0"))
     for field in fields:
-        if not field.startswith(b":"):
-            continue
-        old_mode, new_mode, old_blob, new_blob, status = field[1:].decode().split(" ")
-        first = decode_path(next(fields))
-        second = decode_path(next(fields)) if status[0] in "RC" else first
-        yield RawChange(
-            int(old_mode, 8), int(new_mode, 8), old_blob, new_blob, status[0], first, second
-        )
+        if field.startswith(b":"):
+            yield _raw_change(field, fields)
+
+
+def _raw_change(field: bytes, fields: Iterator[bytes]) -> RawChange:
+    """Read one change; its paths are the next fields."""
+    old_mode, new_mode, old_blob, new_blob, status = field[1:].decode().split(" ")
+    first = decode_path(next(fields))
+    second = decode_path(next(fields)) if status[0] in "RC" else first
+    return RawChange(
+        int(old_mode, 8), int(new_mode, 8), old_blob, new_blob, status[0], first, second
+    )
+
+
+def _fields(stdout: IO[bytes]) -> Iterator[bytes]:
+    """Yield what stands before each NUL; what a git that was stopped left half-written is lost."""
+    rest = b""
+    while piece := stdout.read(1 << 16):
+        *whole, rest = (rest + piece).split(b"\0")
+        yield from whole
+
+
+def _commits(fields: Iterator[bytes]) -> Iterator[Commit]:
+    """Read the commits of a log: five fields each, then the changes, which begin with a colon."""
+    head = next(fields, None)
+    while head is not None:
+        words = [head, *itertools.islice(fields, 4)]
+        if len(words) < 5:
+            return
+        commit, parents, date, subject, body = (w.decode("utf-8", "replace") for w in words)
+        changes = []
+        while (head := next(fields, None)) is not None and head.lstrip(b"\n")[:1] == b":":
+            try:
+                changes.append(_raw_change(head.lstrip(b"\n"), fields))
+            except StopIteration:
+                return
+        yield Commit(commit, tuple(parents.split()), date, subject, body, tuple(changes))
 
 
 def _feed(stdin: IO[bytes], ids: Sequence[str]) -> None:
