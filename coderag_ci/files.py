@@ -33,9 +33,7 @@ def write_whole(path: str, data: bytes) -> None:
                 os.unlink(beside)
             raise
     except OSError as error:
-        raise SetupError(
-            f"can not write {path}: {error.strerror}", "name another file"
-        ) from error
+        raise SetupError(f"can not write {path}: {error.strerror}", "name another file") from error
 
 
 def write_stdout(data: bytes) -> None:
