@@ -25,7 +25,7 @@ from coderag_ci.parse.languages import (
     query_source,
 )
 from coderag_ci.parse.parser import parse
-from coderag_ci.parse.windows import LIMIT, WINDOW_LINES
+from coderag_ci.parse.windows import BYTES_A_LINE, LIMIT
 
 PARSED = [language.name for language in LANGUAGES if language.module]
 few = settings(max_examples=60, deadline=None)
@@ -320,7 +320,7 @@ def assert_covered(data: bytes, parts: list[Part]) -> None:
         assert lines[end - 1].strip()
         size = sum(len(line) for line in lines[first - 1 : end])
         assert size <= LIMIT or first == end
-        assert end - first <= WINDOW_LINES
+        assert end - first <= LIMIT // BYTES_A_LINE
         covered.update(range(first, end + 1))
         last = end
     for number, line in enumerate(lines, 1):

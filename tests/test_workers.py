@@ -28,7 +28,7 @@ log = pathlib.Path({log!r})
 with log.open("a") as out:
     print(os.getpid(), file=out)
 while (frame := worker.read_frame(sys.stdin.buffer)) is not None:
-    language, data = msgspec.msgpack.decode(frame, type=tuple[str, bytes])
+    language, data, limit = msgspec.msgpack.decode(frame, type=tuple[str, bytes, int])
     if b"HANG" in data:
         threading.Event().wait()
     if b"ONCE" in data and len(log.read_text().split()) == 1:
@@ -41,7 +41,7 @@ while (frame := worker.read_frame(sys.stdin.buffer)) is not None:
         os._exit(0)
     if b"CRASH" in data:
         os.abort()
-    worker.write_frame(sys.stdout.buffer, encode_row(parser.parse(data, language)))
+    worker.write_frame(sys.stdout.buffer, encode_row(parser.parse(data, language, limit)))
     if b"DEAF" in data:
         threading.Event().wait()
 """
@@ -111,9 +111,9 @@ def test_after_three_hung_files_the_rest_gets_little_time(
     asked: list[float] = []
     real = workers._Worker.ask
 
-    def ask(self: workers._Worker, language: str, data: bytes, seconds: float) -> bytes | str:
+    def ask(self: workers._Worker, what: tuple[str, bytes, int], seconds: float) -> bytes | str:
         asked.append(seconds)
-        return real(self, language, data, seconds)
+        return real(self, what, seconds)
 
     monkeypatch.setattr(workers._Worker, "ask", ask)
     hanging = [b"# HANG %d\n" % number for number in range(4)]
@@ -180,7 +180,7 @@ def test_a_file_that_hangs_the_parser_is_listed_in_the_pack(
 ) -> None:
     """A reader would take silence about a file as: there is nothing of interest in it."""
     real = workers.parse_all
-    monkeypatch.setattr(workers, "parse_all", lambda jobs, n, _: real(jobs, n, SECONDS))
+    monkeypatch.setattr(workers, "parse_all", lambda jobs, n, *_: real(jobs, n, SECONDS))
     repository.commit({**SHOP, "shop/odd.py": "# HANG\ndef odd():\n    return tax_rate()\n"})
     repository.commit({"shop/tax.py": NEW_TAX})
     pack = pack_of(command, repository, "--base", "HEAD~1")
