@@ -17,6 +17,7 @@ from coderag_ci.eval.metrics import metric_names
 from coderag_ci.eval.outcome import Outcome, Ranks
 from coderag_ci.eval.report import page_of
 from coderag_ci.eval.results import Compared, Comparison, Measured, Results, Seconds, VariantResult
+from tests.cases import case_of, gold_of
 from tests.conftest import Command
 
 VOID = {"meta", "br"}
@@ -82,7 +83,7 @@ def measured(name="one", repo="o/r", shows=(), degradations=()) -> Measured:
     """Return a case whose gold is found first."""
     ranks = Ranks((1,), (1,), (1,), (1,), {4000: (0,)}, shows)
     outcome = Outcome(name, {"final": ranks}, 10, {"recall": 0.1}, degradations)
-    return Measured("d" + name, repo, outcome)
+    return Measured(case_of([gold_of("src/a.py", (1, 2))], name, repo), outcome)
 
 
 def variant(label: str, settings: dict, difference: float | None = None) -> VariantResult:

@@ -451,6 +451,26 @@ def test_only_flags_and_a_named_config_decide(
     assert found["overall"]["final"]["pack"]["recall@4000"]["value"] == 0.5
 
 
+def test_a_case_written_by_hand_needs_no_more_than_it_says(
+    evaluate: Any, repository: Repository
+) -> None:
+    """A question, its commit, and where the answer is."""
+    base, _ = shop(repository)
+    case = {
+        "id": "by-hand",
+        "kind": "query",
+        "repo": "acme/shop",
+        "base": base,
+        "query": "where does the rate of a country come from?",
+        "gold": [{"path": "src/rates.py", "start": 4, "end": 5}],
+    }
+    result, found = evaluate(case)
+    assert result.code == 0
+    assert found["skipped"] == []
+    assert found["overall"]["final"]["chunk"]["hit@5"]["value"] == 1
+    assert "channel:uses" not in result.out  # a channel that does not apply is no row of zeros
+
+
 def test_the_limit_is_of_each_repository(evaluate: Any, repository: Repository) -> None:
     """The first cases in the file."""
     base, head = shop(repository)

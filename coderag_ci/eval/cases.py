@@ -20,14 +20,15 @@ _MOST_BYTES = 1 << 30
 class Gold(msgspec.Struct, frozen=True):
     """A unit that should be shown; lines are 1-based and inclusive, in the case's view.
 
-    Lines that meet one of ``hunks`` meet the item. ``file_only``: the place in the file is
-    arbitrary, so the item counts for files alone. ``in_query_file``: in a file of the change.
+    Lines that meet one of ``hunks`` (read from a file: by default all of it) meet the item.
+    ``file_only``: the place in the file is arbitrary, so the item counts for files alone.
+    ``in_query_file``: in a file of the change.
     """
 
     path: str
     start: int
     end: int
-    hunks: tuple[tuple[int, int], ...]
+    hunks: tuple[tuple[int, int], ...] = ()
     symbol: str = ""
     kind: str = ""
     is_test: bool = False
@@ -48,7 +49,7 @@ class Case(msgspec.Struct, frozen=True):
     kind: Kind
     repo: str
     base: str
-    head: str
+    head: str = ""
     gold: tuple[Gold, ...] = ()
     language: str = ""
     date: str = ""
@@ -96,7 +97,7 @@ def read(path: str) -> tuple[list[tuple[int, Case]], list[Skip]]:
         if not line.strip():
             continue
         try:
-            case = _decoder.decode(line)
+            case = _completed(_decoder.decode(line))
             reason = _why_not(case)
         except (msgspec.MsgspecError, RecursionError) as error:
             skipped.append(Skip(f"not a case: {_plain(error)}", number))
@@ -111,6 +112,16 @@ def read(path: str) -> tuple[list[tuple[int, Case]], list[Skip]]:
     if not found and not skipped:
         raise SetupError(f"{path} holds no case", "name a file of cases, one JSON object a line")
     return found, skipped
+
+
+def _completed(case: Case) -> Case:
+    """Fill in what a person may leave out: all lines of a unit, and the head of a question."""
+    gold = tuple(
+        item if item.hunks else msgspec.structs.replace(item, hunks=((item.start, item.end),))
+        for item in case.gold
+    )
+    head = case.head or (case.base if case.kind in ASKED else "")
+    return msgspec.structs.replace(case, gold=gold, head=head)
 
 
 def _why_not(case: Case) -> str:

@@ -30,7 +30,9 @@ _MOST_LINES = 1000
 _REVERT = re.compile(r"revert\b", re.IGNORECASE)
 _BUMP = re.compile(
     r"(?:\w+\([^)]*\):\s*|\w+:\s*)?bump \S+(?: and \S+)? from\b|[\w-]+\((?:deps|deps-dev)\)"
-    r"|(?:\w+:\s*)?update (?:dependency|pre-commit hook)\b|\[pre-commit\.ci\]",
+    r"|(?:\w+:\s*)?(?:bump|update) (?:[\w-]+ ){0,2}"
+    r"(?:dependency|dependencies|requirements|hooks?)\b"
+    r"|\[pre-commit\.ci\]",
     re.IGNORECASE,
 )
 

@@ -58,12 +58,17 @@ def mine(repo: GitRepo, commit: str, kind: str, limit: int, progress: Progress) 
         progress.task("cases", worth=True) as advance,
     ):
         kept = Store(Path(folder))
+        seen: set[tuple[str, tuple[str, ...], str]] = set()
         try:
             for one in _completed(repo, kept, looked, rules):
                 mined.commits += 1
                 if isinstance(one, str):
                     mined.left_out[one] += 1
                     continue
+                if (key := (one.subject, one.query_files, one.fix)) in seen:
+                    mined.left_out["the same as a newer one, as a backport is"] += 1
+                    continue
+                seen.add(key)
                 mined.cases.append(one)
                 advance(len(mined.cases), limit)
                 if len(mined.cases) == limit:

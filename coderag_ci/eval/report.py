@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from coderag_ci.eval import figures, page
-from coderag_ci.eval.cases import Skip
+from coderag_ci.eval.cases import ASKED, ONE_FILE, Case, Skip
 from coderag_ci.eval.outcome import QUOTAS, WHOLE_PACK
 from coderag_ci.eval.page import Group, cases_of, esc, figure_of, names_of, value
 from coderag_ci.eval.results import DECIDES, Comparison, Results, VariantResult
@@ -35,10 +36,11 @@ _HEADLINES = {
 }
 _MOST_LINES = 10  # line numbers named beside a reason
 _INTRO = (
-    "Values are means over cases; under them, small, 95 % intervals, for which whole repositories "
-    "are drawn. Recall is the share of the gold (the code that should be shown) that is met, Hit "
-    "whether any of it is, MRR one over the rank of the first of it. A pack is what fits so many "
-    "tokens."
+    "Values are means over cases; under them, small, 95 % intervals by bootstrap over "
+    "repositories, or over cases where there is one. Recall is the share of the gold (the code "
+    "that should be shown) that is met, Hit whether any of it is, MRR one over the rank of the "
+    "first of it. A pack is what fits so many tokens. The final ranking is the pack as it is read, "
+    "grouped by file and cut at the budget: its ranks do not compare with those of the others."
 )
 
 
@@ -62,6 +64,7 @@ def page_of(results: Results) -> str:
         _Section("stages", "Latency by stage", figures.latency(results)),
         _Section("parts", "By language, repository and size", _parts(results)),
         _Section("compared", "Variants", _variants(results)),
+        _Section("cases", "Case by case", _cases(results)),
         _Section("wrong", "Packs that show what they should not", _wrong(results)),
         _Section("skipped", "Skipped", _skipped(results.skipped)),
     ]
@@ -252,10 +255,48 @@ def _variant_row(one: VariantResult) -> tuple[str, ...]:
     return tuple(cells)
 
 
+def _cases(results: Results) -> str:
+    """List the cases, those whose pack shows least of their gold first."""
+    rows = []
+    for one in results.variants[0].outcomes if results.variants else ():
+        case, ranks = one.case, one.outcome.rankings.get("final")
+        if ranks is None or not case.gold:
+            continue
+        shown = ranks.pack.get(WHOLE_PACK, ())
+        gold = "<br>".join(
+            f"{esc(item.path)}: {esc(item.symbol) or esc(item.kind)} "
+            f"({'shown' if number in shown else 'not shown'})"
+            for number, item in enumerate(case.gold)
+        )
+        asked = case.query or case.subject
+        told = f"{esc(asked)}<br><code>{esc(_command(case))}</code>"
+        rows.append((len(shown) / len(case.gold), case.repo, case.id, (esc(case.id), told, gold)))
+    rows.sort(key=lambda row: row[:3])
+    return (
+        page.table(
+            "What the pack of each case shows, at the configured budget",
+            ("Case", "Asked, and the pack to look at", "Gold"),
+            page.capped([cells for *_, cells in rows], "cases"),
+            words=True,
+        )
+        if rows
+        else ""
+    )
+
+
+def _command(case: Case) -> str:
+    """Return the command that makes the pack of a case's change."""
+    if case.kind in ASKED:
+        return case.base[:12]
+    one = case.query_files[:1] if case.kind in ONE_FILE else ()
+    paths = "".join(f" --paths {shlex.quote(path)}" for path in one)
+    return f"coderag-ci context --base {case.base[:12]} --head {case.head[:12]}{paths}"
+
+
 def _wrong(results: Results) -> str:
     outcomes = results.variants[0].outcomes if results.variants else ()
     found = [
-        (esc(one.outcome.id), esc(one.repo), _quotas(ranks.shows_not_gold))
+        (esc(one.outcome.id), esc(one.case.repo), _quotas(ranks.shows_not_gold))
         for one in outcomes
         if (ranks := one.outcome.rankings.get("final")) is not None and ranks.shows_not_gold
     ]

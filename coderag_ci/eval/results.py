@@ -63,10 +63,9 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 class Measured(msgspec.Struct, frozen=True):
-    """What one case gave, kept so that another run can be compared case by case."""
+    """A case and what it gave: results stand alone, and can be compared case by case."""
 
-    digest: str
-    repo: str
+    case: Case
     outcome: Outcome
 
 
@@ -160,9 +159,7 @@ def results_of(
                 _compare(against_first, variants[0].label, paired[variant.label])
                 if number
                 else None,
-                tuple(
-                    Measured(digest_of(case), case.repo, one) for case, one in paired[variant.label]
-                ),
+                tuple(Measured(case, one) for case, one in paired[variant.label]),
             )
             for number, variant in enumerate(variants)
         ),
@@ -211,7 +208,7 @@ def _compare_with(
     baseline: tuple[str, Results], pairs: Sequence[tuple[Case, Outcome]]
 ) -> Comparison:
     name, results = baseline
-    old = {one.digest: one.outcome for one in results.variants[0].outcomes}
+    old = {digest_of(one.case): one.outcome for one in results.variants[0].outcomes}
     found = _compare(old, name, pairs)
     if not found.cases:
         raise SetupError(f"{name} has no case in common with these", "name results of these cases")

@@ -72,6 +72,7 @@ class _Slice:
     cases: Sequence[Case]
     variants: Sequence[Variant]
     base: Mapping[str, Any]
+    partial: Path | None
 
 
 def run(plan: Plan, kept: Kept, progress: Progress) -> tuple[dict[str, list[Outcome]], list[Skip]]:
@@ -84,13 +85,13 @@ def run(plan: Plan, kept: Kept, progress: Progress) -> tuple[dict[str, list[Outc
     by_id = {case.id: (line, case) for line, case in plan.cases if case.repo in plan.places}
     wanted = [case for _, case in by_id.values()]
     done = {(one.variant, one.case): one for one in kept.done(wanted)}
-    slices = _slices(plan, [case for case in wanted if _lacking(plan, case, done)])
+    left = [case for case in wanted if _lacking(plan, case, done)]
+    slices = _slices(plan, left, kept.path)
     total = len(wanted)
     with progress.task("cases", worth=total > 1) as advance:
         finished = total - sum(len(one.cases) for some in slices.values() for one in some)
         advance(finished, total)
         for one, found in _work(slices, plan.jobs):
-            kept.add(found, {case.id: case for case in one.cases})
             done.update({(item.variant, item.case): item for item in found})
             finished += len(one.cases)
             advance(finished, total)
@@ -122,7 +123,7 @@ def _lacking(plan: Plan, case: Case, done: Mapping[tuple[str, str], Done]) -> bo
     return any((variant.label, case.id) not in done for variant in plan.variants)
 
 
-def _slices(plan: Plan, cases: Sequence[Case]) -> dict[str, list[_Slice]]:
+def _slices(plan: Plan, cases: Sequence[Case], partial: Path | None) -> dict[str, list[_Slice]]:
     """Cut each repository's cases into slices by date; the first has one case.
 
     It makes the index that the others start from.
@@ -136,7 +137,9 @@ def _slices(plan: Plan, cases: Sequence[Case]) -> dict[str, list[_Slice]]:
         place = plan.places[repo]
         folder = index_directory(GitRepo(str(place)), plan.index_dir, repo)
         parts = [some[:1], *(some[at : at + _SLICE] for at in range(1, len(some), _SLICE))]
-        found[repo] = [_Slice(place, folder, part, plan.variants, plan.base) for part in parts]
+        found[repo] = [
+            _Slice(place, folder, part, plan.variants, plan.base, partial) for part in parts
+        ]
     return found
 
 
@@ -168,8 +171,10 @@ def _work(slices: Mapping[str, Sequence[_Slice]], jobs: int) -> Iterator[tuple[_
                     one, rest = waiting.pop(future)
                     waiting.update({pool.submit(_run_slice, other): (other, ()) for other in rest})
                     yield one, future.result()
-        except BaseException:
+        except BaseException:  # given up: what runs is not waited for
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
             raise
 
 
@@ -187,11 +192,13 @@ def _run_slice(one: _Slice) -> list[Done]:
             for case in one.cases
             for variant in one.variants
         ]
-    return [
-        done
-        for number, variant in enumerate(one.variants)
-        for done in _run_variant(repo, one, variant, channels=number == 0)
-    ]
+    by_id = {case.id: case for case in one.cases}
+    found = []
+    for number, variant in enumerate(one.variants):
+        for done in _run_variant(repo, one, variant, channels=number == 0):
+            keep(one.partial, (digest_of(by_id[done.case]), done))
+            found.append(done)
+    return found
 
 
 def _run_variant(repo: GitRepo, one: _Slice, variant: Variant, *, channels: bool) -> Iterator[Done]:
@@ -239,19 +246,20 @@ def _index(repo: GitRepo, sights: Sequence[Sight], index_dir: Path) -> None:
 class Kept:
     """The cases that are done, beside the results file, so that a stop loses nothing.
 
-    A line is a JSON object: the fingerprint of what is run first, then a case each.
+    A line is a JSON object: the fingerprint of what is run first, then a case each, written
+    by the process that ran it.
     """
 
     def __init__(self, path: Path | None, fingerprint: str) -> None:
         """``path``: None keeps nothing. Raises SetupError where it can not be written."""
-        self._path = path
+        self.path = path
         self._fingerprint = fingerprint
         self._done: dict[tuple[str, str, str], Done] = {}
         self.resumed = False
         if path is not None and path.is_file():
             self._read(path)
-        if not self.resumed:
-            self._append(fingerprint.encode() + b"\n", "wb")
+        if path is not None and not self.resumed:
+            _write(path, fingerprint.encode() + b"\n", "wb")
 
     def _read(self, path: Path) -> None:
         data = path.read_bytes()
@@ -274,26 +282,27 @@ class Kept:
         digests = {(digest_of(case), case.id) for case in cases}
         return [done for (digest, _, case), done in self._done.items() if (digest, case) in digests]
 
-    def add(self, found: Sequence[Done], cases: Mapping[str, Case]) -> None:
-        """Keep some results on disk. Raises SetupError where that fails."""
-        lines = [msgspec.json.encode((digest_of(cases[one.case]), one)) + b"\n" for one in found]
-        self._append(b"".join(lines), "ab")
-
-    def _append(self, data: bytes, mode: str) -> None:
-        if self._path is None:
-            return
-        try:
-            with open(self._path, mode) as file:
-                file.write(data)
-        except OSError as error:
-            raise SetupError(
-                f"can not write {self._path}: {error.strerror}", "name another file with --out"
-            ) from error
-
     def drop(self) -> None:
         """Remove the file, once the results are written."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def keep(path: Path | None, done: tuple[str, Done]) -> None:
+    """Add a case (its digest, what it gave) to the file of those that are done."""
+    if path is not None:
+        _write(path, msgspec.json.encode(done) + b"\n", "ab")
+
+
+def _write(path: Path, data: bytes, mode: str) -> None:
+    """Write in one call, so that lines of several processes do not mix. Raises SetupError."""
+    try:
+        with open(path, mode, buffering=0) as file:
+            file.write(data)
+    except OSError as error:
+        raise SetupError(
+            f"can not write {path}: {error.strerror}", "name another file with --out"
+        ) from error
 
 
 def digest_of(case: Case) -> str:

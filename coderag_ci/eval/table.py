@@ -21,13 +21,20 @@ _COLUMNS = (
     ("pack", "recall@8000"),
     ("pack", "hit@4000"),
 )
-_SHOWN = ("final.chunk.recall@10", "final.chunk.mrr", "final.pack.recall@2000", DECIDES,
-          "final.pack.recall@8000")  # fmt: skip
+_SHOWN = ("final.pack.recall@2000", DECIDES, "final.pack.recall@8000", "final.chunk.recall@10",
+          "final.chunk.mrr")  # fmt: skip
+_LEGEND = """\
+H@k: share of cases with gold among the first k; R@k: share of the gold; pack R@n: share of the
+gold that a pack of n evidence tokens shows. final: the pack as it is read, grouped by file and
+cut at the budget, so that its ranks do not compare with the rows above it."""
 
 
 def table_of(results: Results) -> str:
     """Return what ``eval run`` prints."""
-    lines = [*_groups(results), *_intervals(results), *_seconds(results)]
+    lines = []
+    if len(results.variants) > 1:
+        lines.append(f"{results.variants[0].label}:")
+    lines += [*_groups(results), *_intervals(results), *_seconds(results)]
     for variant in results.variants[1:]:
         lines += ["", f"{variant.label}: {_one_line(variant.overall)}"]
         if variant.comparison is not None:
@@ -55,9 +62,14 @@ def _groups(results: Results) -> Iterator[str]:
         yield f"{name}: {group['cases']} cases"
         yield f"{'':{width}} {header}"
         for ranking in results.recall_by_k:
-            if ranking in group:
+            if ranking in group and _found_anything(group[ranking]):
                 yield f"{ranking:{width}} {_row(group[ranking])}"
         yield ""
+
+
+def _found_anything(levels: Mapping[str, Any]) -> bool:
+    """Whether a ranking met gold: a channel that does not apply to the cases is not listed."""
+    return any(one.value for metrics in levels.values() for one in metrics.values())
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -84,6 +96,8 @@ def _value(levels: Mapping[str, Any], level: str, name: str) -> str:
 
 
 def _intervals(results: Results) -> Iterator[str]:
+    yield _LEGEND
+    yield ""
     yield "95 % intervals, final pack:"
     for name in _SHOWN:
         ranking, level, metric = name.split(".")

@@ -86,6 +86,7 @@ def run(**given: Any) -> int:
     skipped = sorted([*skipped, *more], key=lambda skip: skip.line)
     _tell(given["case_file"], skipped, progress)
     if not outcomes[variants[0].label]:
+        kept.drop()
         raise SetupError("no case could be run", "see what was skipped, above")
     made = results.results_of(
         [case for _, case in wanted], variants, outcomes, skipped, base, baseline
