@@ -273,7 +273,7 @@ def test_packs_that_show_what_they_should_not_are_named():
     text = page(made(variants=(first,)))
     row = '<th scope="row">bad</th><td>o/r</td><td>2,000 tokens, the whole pack</td>'
     assert row in text
-    assert '<th scope="row">good</th>' not in text
+    assert '<th scope="row">good</th>' not in text.partition('<section id="wrong">')[2]
     assert "2,000 tokens: 0.520 (0.420 to 0.620)" in text
 
 
