@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +25,7 @@ _HUNK_OVERHEAD = 24
 _NAMES_SHARE = 0.4  # of the diff's quota, for the headings of its files
 _MOST_PARTS = 2  # chunks of one unit
 _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
+_LENGTH_WEIGHT = 0.5  # how much a long piece has to be better than a short one
 _OWN_SHARE = 0.2  # of the evidence budget, kept for the rest of the changed units
 
 
@@ -180,12 +182,12 @@ def assemble_evidence(
     count: Counter,
     texts: Texts,
 ) -> tuple[list[Evidence], int, list[Dropped]]:
-    """Fill the evidence section, one entry a unit, best first.
+    """Fill the evidence section, one entry a unit; those chosen are shown best first.
 
-    ``own`` are docs of changed units: what the diff does not show of them may take up to
-    a fifth. A piece that does not fit is dropped by name and the next one is tried; lines
-    that an earlier piece shows (a method of a class that is there whole) are left out.
-    Returns (evidence, tokens used, dropped).
+    Chosen is by score and length. ``own`` are docs of changed units: what the diff does not
+    show of them may take up to a fifth. A piece that does not fit is dropped by name and the
+    next one is tried; lines that an earlier piece shows (a method of a class that is there
+    whole) are left out. Returns (evidence, tokens used, dropped).
     """
     in_diff = {file.path: [_span(hunk) for hunk in file.hunks] for file in diff.files}
     added = {file.path: file.added_lines() for file in diff.files}
@@ -195,7 +197,7 @@ def assemble_evidence(
     own = [hit for hit in own if (hit.doc.path, hit.doc.unit) not in found]
     own_pieces = _pieces(own, in_diff, added, texts, widen=False)
     chosen: list[_Piece] = []
-    dropped: list[Dropped] = []
+    too_long: list[_Piece] = []
     shown: dict[str, list[tuple[int, int]]] = {}
 
     def take(some: Sequence[_Piece], left: int) -> int:
@@ -210,13 +212,20 @@ def assemble_evidence(
                 left -= cost
                 shown.setdefault(path, []).extend(piece.ranges)
             else:
-                dropped.append(_drop(piece, "does not fit the budget"))
+                too_long.append(piece)
         return left
 
     reserve = min(int(quota * _OWN_SHARE), sum(_cost(p, texts, count) for p in own_pieces))
-    left = take(pieces[:top_k], quota - reserve)
-    dropped += [_drop(piece, "below the first entries") for piece in pieces[top_k:]]
+    best = pieces[:top_k]
+    worth = [_worth(piece, texts, count) for piece in best]
+    by_worth = sorted(range(len(best)), key=lambda n: (-worth[n], n))
+    left = take([best[n] for n in by_worth], quota - reserve)
+    rank = {id(piece): number for number, piece in enumerate(best)}
+    chosen.sort(key=lambda piece: rank[id(piece)])
+    too_long.sort(key=lambda piece: rank[id(piece)])
     left = take(own_pieces, left + reserve)
+    dropped = [_drop(piece, "does not fit the budget") for piece in too_long]
+    dropped += [_drop(piece, "below the first entries") for piece in pieces[top_k:]]
     evidence = [_evidence(piece, texts) for piece in chosen]
     return _by_file(evidence), quota - left, dropped
 
@@ -326,6 +335,13 @@ def _cost(piece: _Piece, texts: Texts, count: Counter) -> int:
         + count(f"{piece.doc.path} {piece.doc.symbol} {reasons}")
         + _ENTRY_OVERHEAD
         + _LINE_OVERHEAD * lines
+    )
+
+
+def _worth(piece: _Piece, texts: Texts, count: Counter) -> float:
+    """Return what a piece is worth for its place: its score − 0.5 · ln(tokens + 20)."""
+    return piece.scores.get("final", 0.0) - _LENGTH_WEIGHT * math.log(
+        _cost(piece, texts, count) + 20
     )
 
 

@@ -1,24 +1,27 @@
-"""The recall channels: each ranks docs of the view for one query, with a reason in words."""
+"""The recall channels: each ranks docs of the view for a change, with a reason in words."""
 
 from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from coderag_ci.bm25 import PostingsBM25
+from coderag_ci.history import Past
 from coderag_ci.index import Index, Use
 from coderag_ci.parse.terms import name_hash, parts, term_hash, words
-from coderag_ci.queries import Query
+from coderag_ci.pathrules import stem_of
+from coderag_ci.queries import Asked, Query
 from coderag_ci.segment import Array
 
 _MOST_TERMS = 256
 _MOST_DEFINITIONS = 10
 _REMEMBERED = 4096  # names
 _TELLING = 2.0  # idf: about one chunk in eight has the word
+_MOST_PLACES = 5  # of a line in a file; more says nothing
 _VERBS = {
     "call": "calls",
     "write": "writes",
@@ -33,7 +36,7 @@ _Words = list[tuple[str, list[int]]]  # a word and the hashes of its terms
 
 @dataclass(frozen=True)
 class Ranked:
-    """What one channel found for one query: docs, best first, and their scores.
+    """What one channel found: docs, best first, and their scores.
 
     ``ideal`` is what a doc made of the query's own words would score; 0 where the channel
     has no such measure.
@@ -50,7 +53,11 @@ class Ranked:
 
 
 class Search:
-    """A view prepared for the channels: the index, the lexical model, what can be evidence."""
+    """A view prepared for the channels: the index, the lexical model, what can be evidence.
+
+    ``past`` is what the history says of the changed paths, ``earlier`` maps a path to lines
+    that earlier commits added with the changed units, with the lines where they stand now.
+    """
 
     def __init__(self, index: Index, bm25: PostingsBM25, allowed: Array, limit: int) -> None:
         """Take ``allowed`` (n_docs,) bool, what may be evidence, and the most docs of a channel."""
@@ -61,7 +68,9 @@ class Search:
         self.common = max(20, int(0.02 * index.size))
         self.users = functools.lru_cache(maxsize=_REMEMBERED)(self._users)
         self.definers = functools.lru_cache(maxsize=_REMEMBERED)(self._definers)
-        self.explained: dict[tuple[str, str, str], _Words] = {}
+        self.explained: dict[str, _Words] = {}
+        self.past = Past()
+        self.earlier: dict[str, dict[str, list[int]]] = {}
 
     def _users(self, name: str) -> dict[int, Use]:
         """Return the docs that use a name, each with its first use."""
@@ -73,6 +82,11 @@ class Search:
     def _definers(self, name: str) -> frozenset[int]:
         """Return the docs that define a name."""
         return frozenset(use.doc for use in self.index.definitions(name_hash(name)))
+
+    def holders(self, identifier: str) -> Array:
+        """Return the docs in which an identifier stands, in any case."""
+        terms = parts(identifier)
+        return self.index.term(term_hash(terms[0]))[0] if terms else np.zeros(0, np.int64)
 
     def rank(self, scores: Array) -> Ranked:
         """Return the best allowed docs with a score above 0; ties by path and line."""
@@ -90,111 +104,192 @@ class Search:
         found = self.index.doc(doc)
         return found.path, found.start
 
+    def zeros(self) -> Array:
+        """Return a score of 0 for each doc."""
+        return np.zeros(len(self.index.lengths))
 
-def terms_of(lines: Sequence[str]) -> list[str]:
+
+def terms_of(lines: Iterable[str]) -> list[str]:
     """Return the terms of some lines, repetitions kept."""
     return [term for line in lines for word in words(line) for term in parts(word)]
 
 
-def _lexical(search: Search, terms: list[str], measured: bool = False) -> Ranked:
-    counts = Counter(terms)
+# ---- by words
+
+LEXICAL: dict[str, Callable[[Asked], list[str]]] = {
+    "subject": lambda asked: [asked.title],
+    "diff": lambda asked: asked.whole,
+    "deleted": lambda asked: asked.deleted,
+    "changed": lambda asked: [*asked.added, *asked.deleted],
+}
+
+
+def _query_of(search: Search, lines: Iterable[str]) -> list[int]:
+    """Return the hashes of the most telling terms, as often as they occur."""
+    counts = Counter(terms_of(lines))
     weight = {term: n * search.bm25.idf_of(term_hash(term)) for term, n in counts.items()}
     best = sorted(counts, key=lambda term: (-weight[term], term))[:_MOST_TERMS]
-    query = [term_hash(term) for term in best for _ in range(counts[term])]
-    ranked = search.rank(search.bm25.get_scores(query))
-    return replace(ranked, ideal=search.bm25.ideal_score(query)) if measured else ranked
+    return [term_hash(term) for term in best for _ in range(counts[term])]
 
 
-def diff_lines(query: Query) -> list[str]:
-    """Return a unit's whole diff: changed lines, context, symbol, path, and the title twice."""
-    lines = [*query.added, *query.deleted, *query.context, query.symbol, query.path]
-    return [*lines, query.title, query.title]
+def _by_words(channel: str) -> Callable[[Search, Asked], Ranked]:
+    def ranked(search: Search, asked: Asked) -> Ranked:
+        query = _query_of(search, LEXICAL[channel](asked))
+        found = search.rank(search.bm25.get_scores(query))
+        return replace(found, ideal=search.bm25.ideal_score(query))
+
+    return ranked
 
 
-def deleted_lines(query: Query) -> list[str]:
-    """Return the deleted lines."""
-    return query.deleted
+# ---- by identifiers that not much of the repository has
+
+IDENTIFIERS: dict[str, Callable[[Asked], set[str]]] = {
+    "gone": lambda a: a.identifiers(a.deleted) - a.identifiers(a.added),
+    "kept": lambda a: a.identifiers(a.deleted) & a.identifiers(a.added),
+    "new": lambda a: a.identifiers(a.added) - a.identifiers(a.deleted),
+}
 
 
-def added_lines(query: Query) -> list[str]:
-    """Return the added lines."""
-    return query.added
+def _by_identifiers(channel: str) -> Callable[[Search, Asked], Ranked]:
+    def ranked(search: Search, asked: Asked) -> Ranked:
+        scores = search.zeros()
+        for name in sorted(IDENTIFIERS[channel](asked)):
+            docs = search.holders(name)
+            if 0 < len(docs) <= search.common:
+                scores[docs] += _rarity(search.index.size, len(docs))
+        return search.rank(scores)
+
+    return ranked
 
 
-def by_diff(search: Search, query: Query) -> Ranked:
-    """BM25 of the whole diff."""
-    return _lexical(search, terms_of(diff_lines(query)), measured=True)
-
-
-def by_deleted(search: Search, query: Query) -> Ranked:
-    """BM25 of the deleted lines: twins of the code before the change, readers of it."""
-    return _lexical(search, terms_of(query.deleted))
-
-
-def by_added(search: Search, query: Query) -> Ranked:
-    """BM25 of the added lines."""
-    return _lexical(search, terms_of(query.added))
-
-
-def by_uses(search: Search, query: Query) -> Ranked:
-    """Units that use a name of the changed unit, or a name defined on its changed lines."""
-    scores = np.zeros(len(search.index.lengths))
-    for name in used_names(query):
+def by_uses(search: Search, asked: Asked) -> Ranked:
+    """Units that use a name of a changed unit, or a name defined on its changed lines."""
+    scores = search.zeros()
+    for name in used_names(asked.units):
         docs = sorted(search.users(name))
         if docs and len(docs) <= search.common:
             scores[docs] += _rarity(search.index.size, len(docs))
     return search.rank(scores)
 
 
-def by_defines(search: Search, query: Query) -> Ranked:
+def by_defines(search: Search, asked: Asked) -> Ranked:
     """Units that define a name of the changed lines, where at most 10 do."""
-    scores = np.zeros(len(search.index.lengths))
-    own = {name.rpartition(".")[2] for name in query.names}
-    for name in query.identifiers():
+    scores = search.zeros()
+    own = {name.rpartition(".")[2] for unit in asked.units for name in unit.names}
+    for name in sorted(asked.identifiers(asked.added, asked.deleted) - own):
         docs = sorted(search.definers(name))
-        if docs and len(docs) <= _MOST_DEFINITIONS and name not in own:
+        if docs and len(docs) <= _MOST_DEFINITIONS:
             used = len(search.index.term(term_hash(name.lower()))[0])
             scores[docs] += _rarity(search.index.size, max(used, 1)) / len(docs)
     return search.rank(scores)
 
 
-NAMED = ("uses", "defines")
-LEXICAL = {"diff": diff_lines, "deleted": deleted_lines, "added": added_lines}
-CHANNELS: dict[str, Callable[[Search, Query], Ranked]] = {
-    "diff": by_diff,
-    "deleted": by_deleted,
-    "added": by_added,
+# ---- by history and by path
+
+
+def by_co_change(search: Search, asked: Asked) -> Ranked:
+    """Units of files that changed together with the changed ones, by BM25 of the diff inside."""
+    lexical = search.bm25.get_scores(_query_of(search, asked.whole))
+    scores = search.zeros()
+    for path, weight in search.past.together.items():
+        docs = search.index.docs_of(path)
+        scores[docs] = weight * lexical[docs]
+    return search.rank(scores)
+
+
+def by_co_changed_lines(search: Search, _: Asked) -> Ranked:
+    """Units that still hold lines which earlier commits added with lines of the changed units."""
+    scores = search.zeros()
+    for path, places in search.earlier.items():
+        docs = search.index.docs_of(path)
+        spans = [(doc, search.index.doc(doc)) for doc in docs]
+        for at in places.values():
+            for line in at if len(at) <= _MOST_PLACES else ():
+                for doc, found in spans:
+                    if found.start <= line <= found.end:
+                        scores[doc] += 1 / len(at)
+    return search.rank(scores)
+
+
+def by_test(search: Search, asked: Asked) -> Ranked:
+    """Units of files whose name is that of a changed file but for a test's affix."""
+    lexical = search.bm25.get_scores(_query_of(search, asked.whole))
+    scores = search.zeros()
+    stems = {stem_of(path) for path in asked.paths}
+    for path in search.index.paths():
+        if path not in asked.paths and stem_of(path) in stems:
+            docs = search.index.docs_of(path)
+            scores[docs] = 1e-3 + lexical[docs]
+    return search.rank(scores)
+
+
+CHANNELS: dict[str, Callable[[Search, Asked], Ranked]] = {
+    "subject": _by_words("subject"),
     "uses": by_uses,
+    "gone": _by_identifiers("gone"),
+    "co-changed-lines": by_co_changed_lines,
+    "diff": _by_words("diff"),
+    "co-change": by_co_change,
+    "deleted": _by_words("deleted"),
     "defines": by_defines,
+    "kept": _by_identifiers("kept"),
+    "changed": _by_words("changed"),
+    "new": _by_identifiers("new"),
+    "test": by_test,
+}
+
+_WHAT = {
+    "subject": "the title",
+    "diff": "the change",
+    "deleted": "the deleted lines",
+    "changed": "the changed lines",
+}
+_STANDS = {
+    "gone": "which the change takes away",
+    "kept": "which stands in the changed lines before and after",
+    "new": "which the change adds",
 }
 
 
-def reason(search: Search, channel: str, query: Query, doc: int) -> str:
+def reason(search: Search, channel: str, asked: Asked, doc: int) -> str:
     """Say in words why a channel found a doc."""
+    if channel in LEXICAL:
+        best = _telling_words(search, channel, asked, doc)
+        shared = ", ".join(f"`{word}`" for word in best) or "common words"
+        return f"shares {shared} with {_WHAT[channel]}"
+    if channel in IDENTIFIERS:
+        names = [
+            name
+            for name in sorted(IDENTIFIERS[channel](asked), key=lambda n: (-len(n), n))
+            if 0 < len(docs := search.holders(name)) <= search.common and doc in docs
+        ]
+        return f"has {', '.join(f'`{name}`' for name in names[:3])}, {_STANDS[channel]}"
     if channel == "uses":
-        return _uses_reason(search, query, doc)
+        return _uses_reason(search, asked, doc)
     if channel == "defines":
-        return _defines_reason(search, query, doc)
-    if channel == "dense":
-        return f"means something close to the change in `{query.label}`"
-    best = _telling_words(search, channel, query, doc)
-    if not best:
-        return f"shares common words with the change in `{query.label}`"
-    shared = ", ".join(f"`{word}`" for word in best)
-    what = {"diff": "the change", "deleted": "the deleted lines", "added": "the added lines"}
-    return f"shares {shared} with {what[channel]} in `{query.label}`"
+        own = sorted(asked.identifiers(asked.added, asked.deleted))
+        found = [f"`{name}`" for name in own if doc in search.definers(name)]
+        return f"defines {', '.join(found[:4])}, used in the changed lines"
+    path = search.index.doc(doc).path
+    if channel == "co-change":
+        n = search.past.times[path]
+        return f"its file changed in {n} of the last {search.past.of} commits of the changed files"
+    if channel == "co-changed-lines":
+        return "holds lines that earlier commits added together with lines of the changed units"
+    if channel == "test":
+        return "its file is named like a changed one"
+    return "means something close to the change"
 
 
-def _telling_words(search: Search, channel: str, query: Query, doc: int) -> list[str]:
+def _telling_words(search: Search, channel: str, asked: Asked, doc: int) -> list[str]:
     """Return the words of a query that give a doc most of its score, as they are written.
 
     Words that much of the repository has are not named.
     """
-    key = (channel, query.path, query.symbol)
-    if key not in search.explained:
-        search.explained[key] = _rare_words(search, LEXICAL[channel](query))
+    if channel not in search.explained:
+        search.explained[channel] = _rare_words(search, LEXICAL[channel](asked))
     gains: dict[str, float] = {}
-    for word, terms in search.explained[key]:
+    for word, terms in search.explained[channel]:
         if (first := search.bm25.term_score(terms[0], doc)) > 0:
             gains[word] = first + sum(search.bm25.term_score(term, doc) for term in terms[1:])
     taken: set[str] = set()
@@ -216,8 +311,8 @@ def _rare_words(search: Search, lines: Sequence[str]) -> _Words:
     return found
 
 
-def _uses_reason(search: Search, query: Query, doc: int) -> str:
-    uses = {name: search.users(name).get(doc) for name in used_names(query)}
+def _uses_reason(search: Search, asked: Asked, doc: int) -> str:
+    uses = {name: search.users(name).get(doc) for name in used_names(asked.units)}
     found = [
         f"{_VERBS[use.kind]} `{name}` (line {use.line})"
         for name, use in uses.items()
@@ -226,23 +321,21 @@ def _uses_reason(search: Search, query: Query, doc: int) -> str:
     return "; ".join(found[:3])
 
 
-def _defines_reason(search: Search, query: Query, doc: int) -> str:
-    found = [f"`{name}`" for name in query.identifiers() if doc in search.definers(name)]
-    return f"defines {', '.join(found[:4])}, used in the changed `{query.label}`"
-
-
-def used_names(query: Query) -> list[str]:
+def used_names(units: Iterable[Query]) -> list[str]:
     """Last parts of the names that a change could break for others.
 
     A constructor stands for its class.
     """
     found: dict[str, None] = {}
-    for name in query.names:
-        *outer, last = name.split(".")
-        if last in ("__init__", "__new__", "constructor", "initialize", "__construct") and outer:
-            last = outer[-1]
-        if len(last) > 1 and not (last.startswith("__") and last.endswith("__")):
-            found[last] = None
+    for unit in units:
+        for name in unit.names:
+            *outer, last = name.split(".")
+            if last in ("__init__", "__new__", "constructor", "initialize", "__construct") and (
+                outer
+            ):
+                last = outer[-1]
+            if len(last) > 1 and not (last.startswith("__") and last.endswith("__")):
+                found[last] = None
     return list(found)
 
 

@@ -39,11 +39,18 @@ class Paths(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
 class Channels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Weight of each recall channel in the fusion; 0 switches a channel off."""
 
-    diff: Weight = 2.0
-    deleted: Weight = 0.75
-    added: Weight = 0.5
+    subject: Weight = 3.0
     uses: Weight = 1.75
+    gone: Weight = 1.75
+    co_changed_lines: Weight = 1.25
+    diff: Weight = 1.0
+    co_change: Weight = 1.0
+    deleted: Weight = 0.75
     defines: Weight = 0.75
+    kept: Weight = 0.75
+    changed: Weight = 0.5
+    new: Weight = 0.5
+    test: Weight = 0.5
     dense: Weight = 1.0
 
 
@@ -57,7 +64,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     diff_share: Annotated[float, Meta(gt=0, lt=1)] = 0.5
     chunk_size: Annotated[int, Meta(ge=100, le=100_000)] = 1500
     top_k: Annotated[int, Meta(ge=1, le=500)] = 40
-    recall: Annotated[int, Meta(ge=1, le=10_000)] = 200
+    recall: Annotated[int, Meta(ge=1, le=10_000)] = 1000
     rrf_k: Annotated[float, Meta(gt=0, le=1000)] = 60
     weights: Channels = Channels()
     floor: Annotated[float, Meta(ge=0, le=1)] = 0.2

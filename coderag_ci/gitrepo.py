@@ -65,6 +65,7 @@ _OF_A_HOOK = (
     "GIT_PREFIX",
 )
 _MOST_PATHS = 50_000  # characters of paths on one command line
+_MOST_PATCH_BYTES = 8 << 20
 _MOST_RESTARTS = 40  # of git cat-file, in a clone that lacks objects
 _DEEPEN = (
     "set fetch-depth: 0 in actions/checkout (GIT_DEPTH: 0 in GitLab), or run: git fetch --unshallow"
@@ -379,6 +380,31 @@ class GitRepo:
         if failed:
             raise SetupError("git log failed: part of the history is not here", "run git fsck")
 
+    def added_lines(self, commits: Sequence[str]) -> Iterator[dict[str, list[str]]]:
+        """Yield what each of some commits added, by path; merges and binary files add nothing.
+
+        No more than 8 MiB of patches are read.
+        """
+        if not commits:
+            return
+        process = self._popen(
+            *("log", "--no-walk=unsorted", "--stdin", "--no-show-signature", "--format=%x00"),
+            *(*_DIFF, *_PATCH, "--unified=0", "-O/dev/null"),
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        feeder = threading.Thread(target=_feed, args=(process.stdin, commits), daemon=True)
+        feeder.start()
+        try:
+            out = process.stdout.read(_MOST_PATCH_BYTES)
+        finally:
+            process.kill()
+            process.stdout.close()
+            process.wait()
+            feeder.join()
+        for patch in out.split(b"\0\n")[1:]:
+            yield _added(patch)
+
     def remote_url(self) -> str:
         """Return the URL of ``origin``; empty where there is none."""
         return self._try("config", "--get", "remote.origin.url") or ""
@@ -680,6 +706,23 @@ def _commits(fields: Iterator[bytes]) -> Iterator[Commit]:
             except StopIteration:
                 return
         yield Commit(commit, tuple(parents.split()), date, subject, body, tuple(changes))
+
+
+def _added(patch: bytes) -> dict[str, list[str]]:
+    """Read the added lines of a patch by path; paths that git has to quote are left out."""
+    found: dict[str, list[str]] = {}
+    lines: list[str] | None = None
+    head = False
+    for line in patch.split(b"\n"):
+        if line.startswith(b"diff --git "):
+            lines, head = None, True
+        elif head and line.startswith(b"+++ b/"):
+            lines = found.setdefault(decode_path(line[6:].rstrip(b"\t")), [])
+        elif line.startswith(b"@@ "):
+            head = False
+        elif lines is not None and not head and line.startswith(b"+"):
+            lines.append(line[1:].decode("utf-8", "replace"))
+    return found
 
 
 def _feed(stdin: IO[bytes], ids: Sequence[str]) -> None:

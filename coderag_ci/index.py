@@ -227,6 +227,10 @@ class Index:
         """Return the docs of a path in order of line."""
         return self._docs_of_path.get(path, [])
 
+    def paths(self) -> list[str]:
+        """Return the paths that have docs."""
+        return list(self._docs_of_path)
+
     def hidden(self) -> Array:
         """Return which docs are never evidence: generated or vendored."""
         found: Array = (self.flags & (GENERATED | VENDORED)) != 0

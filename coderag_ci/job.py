@@ -17,7 +17,7 @@ from coderag_ci.progress import Progress
 
 if TYPE_CHECKING:  # they import numpy, which an empty diff does without
     from coderag_ci.channels import Ranked, Search
-    from coderag_ci.queries import Query
+    from coderag_ci.queries import Asked
     from coderag_ci.text import Texts
 
 
@@ -40,13 +40,13 @@ Scored = tuple[int, dict[str, float]]  # a doc; its scores fused, rerank and fin
 class Ranking:
     """The candidates in each of the orders that they pass through, best first.
 
-    ``ranked`` holds for each query what each channel found; ``worth`` is what of ``hits``
+    ``ranked`` holds what each channel found; ``worth`` is what of ``hits``
     is above the floor; ``own`` are docs of the changed units; ``explained`` keeps which
     channels found a doc, and why, once that was asked.
     """
 
-    asked: Sequence[Query]
-    ranked: Sequence[Mapping[str, Ranked]]
+    asked: Asked
+    ranked: Mapping[str, Ranked]
     fused: Sequence[tuple[int, float]]
     hits: Sequence[Scored]
     worth: Sequence[Scored]

@@ -12,7 +12,9 @@ from coderag_ci.diff import Hunk
 from coderag_ci.pathrules import Skipped
 
 SCHEMA_VERSION = 1
-_LEXICAL = ("diff", "deleted", "added")
+_MOST_LINKS = 3
+_TELLING_RANK = 40
+_LEXICAL = ("subject", "diff", "deleted", "changed")
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -83,10 +85,14 @@ class Channel(msgspec.Struct, frozen=True):
 
 
 def telling(channels: Sequence[Channel]) -> list[Channel]:
-    """Return the reasons worth reading: links by name first, then the best by shared words."""
-    by_name = [channel for channel in channels if channel.name not in _LEXICAL]
-    by_words = [channel for channel in channels if channel.name in _LEXICAL]
-    return [*by_name, *by_words[:1]]
+    """Return the reasons worth reading: the best links by name and history, then by words.
+
+    A link of a late rank tells nothing, unless there is no other reason.
+    """
+    ordered = sorted(channels, key=lambda channel: (channel.rank, channel.name))
+    links = [c for c in ordered if c.name not in _LEXICAL and c.rank <= _TELLING_RANK]
+    by_words = [channel for channel in ordered if channel.name in _LEXICAL]
+    return [*links[:_MOST_LINKS], *by_words[:1]] or ordered[:1]
 
 
 class Evidence(msgspec.Struct, frozen=True):

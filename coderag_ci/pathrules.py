@@ -23,6 +23,7 @@ _TEST = re.compile(
     r"|[.-](?:test|tests|spec)\.[cm]?[jt]sx?$"
     r"|(?:Test|Tests|TestCase|IT|Spec)\.(?:java|kt|cs|php|scala|groovy|swift)$"
 )
+_TEST_AFFIX = re.compile(r"^tests?[_-]|[_.-]?(?:tests?|specs?)$|(?:Tests?|Spec|IT)$")
 _GENERATED = re.compile(
     r"\.min\.(?:js|css)$|_pb2(?:_grpc)?\.pyi?$|\.pb\.(?:go|cc|h)$|\.g\.cs$|\.designer\.cs$"
     r"|[._]generated\.\w+$|^zz_generated|/zz_generated|(?:^|/)(?:__generated__|generated)/"
@@ -92,6 +93,13 @@ class PathRules:
         if self._exclude is not None and self._exclude.match_file(path):
             return "excluded by config"
         return ""
+
+
+def stem_of(path: str) -> str:
+    """Return a file's name in lower case without its endings and without a test's affix."""
+    name = path.rpartition("/")[2]
+    dot = name.find(".", 1)
+    return _TEST_AFFIX.sub("", name[:dot] if dot > 0 else name).lower()
 
 
 def is_lock(path: str) -> bool:

@@ -129,7 +129,7 @@ def first_difference(one: pack.Pack, other: pack.Pack) -> str:
         ("facts", one.facts, other.facts),
         ("recall", found(one), found(other)),
         ("fuse", scores(one, "fused"), scores(other, "fused")),
-        ("rerank", scores(one, "rerank"), scores(other, "rerank")),
+        ("rerank", scores(one, "final"), scores(other, "final")),
         ("degradations", one.degradations, other.degradations),
     )
     return next((name for name, left, right in stages if left != right), "assemble")

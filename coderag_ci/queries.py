@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,27 +40,47 @@ class Query:
     names: dict[str, None] = field(default_factory=dict)
     weight: int = 0
 
-    @property
-    def label(self) -> str:
-        """How the unit is named to a reader: its symbol, a heading, or the path."""
-        if self.kind == "section":
-            return f"{self.path} ({self.symbol.rpartition('.')[2]})"
-        return self.symbol or self.path
-
-    def identifiers(self) -> dict[str, int]:
-        """Count the identifiers of the changed lines."""
-        found: dict[str, int] = {}
-        for line in (*self.added, *self.deleted):
-            for name in _IDENTIFIER.findall(line):
-                found[name] = found.get(name, 0) + 1
-        return found
-
     def text(self) -> str:
         """Return the query as text, most telling first: what an embedding model reads."""
         head = []
         if self.path:
             head = [f"# file: {self.path}", f"# symbol: {self.symbol}", f"# kind: {self.kind}"]
         return "\n".join([*head, *self.added, *self.deleted, *self.context, self.title])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a whole change asks: its units, the most changed first, and its title."""
+
+    units: Sequence[Query]
+    title: str
+
+    @functools.cached_property
+    def paths(self) -> list[str]:
+        """The changed paths that ask."""
+        return list(dict.fromkeys(unit.path for unit in self.units if unit.path))
+
+    @functools.cached_property
+    def added(self) -> list[str]:
+        """The added lines."""
+        return [line for unit in self.units for line in unit.added]
+
+    @functools.cached_property
+    def deleted(self) -> list[str]:
+        """The deleted lines."""
+        return [line for unit in self.units for line in unit.deleted]
+
+    @functools.cached_property
+    def whole(self) -> list[str]:
+        """The whole diff: changed lines, context, symbols and paths."""
+        context = [line for unit in self.units for line in unit.context]
+        symbols = [unit.symbol for unit in self.units]
+        return [*self.added, *self.deleted, *context, *symbols, *self.paths]
+
+    def identifiers(self, *sides: Sequence[str]) -> set[str]:
+        """Return the identifiers of some lines, single letters left out."""
+        lines = (line for side in sides for line in side)
+        return {name for line in lines for name in _IDENTIFIER.findall(line) if len(name) > 1}
 
 
 class _Units:

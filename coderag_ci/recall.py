@@ -1,4 +1,4 @@
-"""The recall stage: every channel that is on, for every query, and the floor under them."""
+"""The recall stage: every channel that is on, and the floor under them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
+from coderag_ci import history
 from coderag_ci.bm25 import PostingsBM25
-from coderag_ci.channels import CHANNELS, NAMED, Ranked, Search
+from coderag_ci.channels import CHANNELS, LEXICAL, Ranked, Search
 from coderag_ci.config import CHANNEL_NAMES, Config
 from coderag_ci.dense import CANDIDATES, Dense
 from coderag_ci.fuse import fuse
@@ -17,7 +18,7 @@ from coderag_ci.index import Index
 from coderag_ci.job import Found, Job
 from coderag_ci.models import Embedder, ModelUnavailable
 from coderag_ci.progress import Progress
-from coderag_ci.queries import Query
+from coderag_ci.queries import Asked
 from coderag_ci.store import Store
 from coderag_ci.text import Texts
 from coderag_ci.view import View
@@ -25,54 +26,87 @@ from coderag_ci.view import View
 RESERVE = 4.0  # seconds that the stages after this one need
 _MOST_EMBEDDED_QUERIES = 8  # the most changed units; each costs a run of the model
 
-Rankings = Sequence[Mapping[str, Ranked]]  # a query: channel to what it found
-
 
 def weights_of(config: Config) -> dict[str, float]:
     """Return the weight of each channel by name."""
-    return {name: getattr(config.weights, name) for name in CHANNEL_NAMES}
+    return {name: getattr(config.weights, name.replace("-", "_")) for name in CHANNEL_NAMES}
 
 
-def fused(ranked: Rankings, config: Config, prepared: Search) -> list[tuple[int, float]]:
-    """Fuse what all channels found for all queries; returns (doc, score), best first."""
-    orders = [{name: one.docs for name, one in per.items()} for per in ranked]
+def fused(
+    ranked: Mapping[str, Ranked], config: Config, prepared: Search
+) -> list[tuple[int, float]]:
+    """Fuse what all channels found; returns (doc, score), best first."""
+    orders = {name: one.docs for name, one in ranked.items()}
     return fuse(orders, weights_of(config), config.rrf_k, prepared.place)
 
 
 def recall(
     job: Job,
-    asked: Sequence[Query],
+    asked: Asked,
     prepared: Search,
     kept: Store,
     texts: Texts,
     degradations: list[str],
     found: Found,
-) -> list[dict[str, Ranked]]:
-    """Run each channel that is on, for each query."""
+) -> dict[str, Ranked]:
+    """Run each channel that is on."""
     weights = weights_of(job.config)
-    ranked = [
-        {name: run(prepared, query) for name, run in CHANNELS.items() if weights[name] > 0}
-        for query in asked
-    ]
-    if weights["dense"] > 0 and asked and job.config.embedding_model != "none":
+    if not asked.units:
+        return {}
+    if weights["co-change"] > 0 or weights["co-changed-lines"] > 0:
+        if job.deadline.within(RESERVE):
+            degradations.append("no history: deadline")
+        else:
+            _read_history(job, asked, prepared, texts)
+    ranked = {name: run(prepared, asked) for name, run in CHANNELS.items() if weights[name] > 0}
+    if weights["dense"] > 0 and job.config.embedding_model != "none":
         try:
-            _add_dense(job, asked, ranked, prepared, kept, texts, found)
+            ranked["dense"] = _dense(job, asked, ranked, prepared, kept, texts, found)
         except ModelUnavailable as error:
-            for per in ranked:
-                per.pop("dense", None)
             degradations.append(f"no dense channel: {error}")
     return ranked
 
 
-def _add_dense(
+def _read_history(job: Job, asked: Asked, prepared: Search, texts: Texts) -> None:
+    """Let the search know what went with the changed files, and where those lines are now."""
+    if not job.change.merge_base or not asked.paths:
+        return
+    prepared.past = history.read(job.repo, job.change.merge_base, asked.paths)
+    units = {path: set(_lines_of(path, asked, prepared.index, texts)) for path in asked.paths}
+    recent = {path: units[path] for path in prepared.past.recent}
+    for path, lines in history.lines_with(job.repo, prepared.past, recent).items():
+        docs = prepared.index.docs_of(path)
+        if not docs or path in units:
+            continue
+        places: dict[str, list[int]] = {}
+        for number, line in enumerate(texts.lines(prepared.index.doc(docs[0]).blob), 1):
+            if (stripped := line.strip()) in lines:
+                places.setdefault(stripped, []).append(number)
+        prepared.earlier[path] = places
+
+
+def _lines_of(path: str, asked: Asked, index: Index, texts: Texts) -> list[str]:
+    """Return the stripped lines of a path's changed units, before and after."""
+    docs = index.docs_of(path)
+    lines = texts.lines(index.doc(docs[0]).blob) if docs else []
+    found: list[str] = []
+    for unit in asked.units:
+        if unit.path == path:
+            found += unit.deleted
+            if unit.lines[0]:
+                found += lines[unit.lines[0] - 1 : unit.lines[1]]
+    return [line.strip() for line in found]
+
+
+def _dense(
     job: Job,
-    asked: Sequence[Query],
-    ranked: list[dict[str, Ranked]],
+    asked: Asked,
+    ranked: Mapping[str, Ranked],
     prepared: Search,
     kept: Store,
     texts: Texts,
     found: Found,
-) -> None:
+) -> Ranked:
     """Rank by meaning, and note in the index's facts what was searched with which model."""
 
     def expired() -> bool:
@@ -88,15 +122,18 @@ def _add_dense(
         candidates = [d for d, _ in fused(ranked, config, prepared)[:CANDIDATES]]
         with job.progress.task("embedding", len(candidates) > 0) as advance:
             dense.fill(candidates, advance, expired)
-    for query, per in zip(asked[:_MOST_EMBEDDED_QUERIES], ranked, strict=False):
+    lists: dict[str, Sequence[int]] = {}
+    for number, query in enumerate(asked.units[:_MOST_EMBEDDED_QUERIES]):
         if expired():
             raise ModelUnavailable("deadline")
-        per["dense"] = dense.rank(query, candidates)
+        lists[str(number)] = dense.rank(query, candidates).docs
     whole = dense.whole or len(candidates) == int(prepared.allowed.sum())
     searched = "the whole view" if whole else f"the first {len(candidates)} candidates"
     found.index = msgspec.structs.replace(
         found.index, dense=f"{searched}, model {embedder.digest[:12]}"
     )
+    merged = fuse(lists, dict.fromkeys(lists, 1.0), config.rrf_k, prepared.place)[: prepared.limit]
+    return Ranked([doc for doc, _ in merged], [score for _, score in merged])
 
 
 def embed_all(
@@ -123,18 +160,17 @@ def embed_all(
 
 
 def above_floor(
-    hits: Sequence[tuple[int, dict[str, float]]], ranked: Rankings, floor: float
+    hits: Sequence[tuple[int, dict[str, float]]], ranked: Mapping[str, Ranked], floor: float
 ) -> list[tuple[int, dict[str, float]]]:
-    """Keep hits linked by a name or by meaning, and those that share enough of some unit's diff.
+    """Keep hits linked by a name, by history or by meaning, and those that share enough words.
 
-    Enough: ``floor`` of the BM25 score that the diff's own words would have.
+    Enough: ``floor`` of the BM25 score that the diff's, or the title's, own words would have.
     """
     kept: set[int] = set()
-    for per in ranked:
-        for name, found in per.items():
-            if name in NAMED or name == "dense":
-                kept.update(found.docs)
-            elif found.ideal > 0:
-                least = floor * found.ideal
-                kept.update(d for d, s in zip(found.docs, found.scores, strict=True) if s >= least)
+    for name, found in ranked.items():
+        if name not in LEXICAL:
+            kept.update(found.docs)
+        elif name in ("subject", "diff"):
+            least = floor * found.ideal
+            kept.update(d for d, s in zip(found.docs, found.scores, strict=True) if s >= least)
     return [hit for hit in hits if hit[0] in kept]

@@ -1,84 +1,75 @@
-"""Orders the top candidates anew.
+"""Orders the top candidates anew: by names and shared lines, and by a cross-encoder.
 
-The new order is blended with the fused one, never put in its place: general
+What these find is added to the fused score, never put in its place: general
 cross-encoders often make code retrieval worse when they decide alone.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
-from coderag_ci.channels import Search, terms_of
+from coderag_ci.channels import Search
 from coderag_ci.dense import passage
-from coderag_ci.fuse import reciprocal_rank_fusion
-from coderag_ci.job import Job
+from coderag_ci.job import Job, Scored
 from coderag_ci.models import CrossEncoder, ModelUnavailable
-from coderag_ci.parse.terms import parts, term_hash, words
-from coderag_ci.queries import Query
+from coderag_ci.parse.terms import parts, words
+from coderag_ci.queries import Asked
 from coderag_ci.text import Texts
 
-_BLEND_K = 10
+_OVERLAP_DEPTH = 500  # candidates whose names and lines are compared
+_NAMES_WEIGHT = 1.0
+_GRAMS_WEIGHT = 0.1
+_GRAM = 4  # tokens
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _RESERVE = 1.5  # seconds that the stages after this one need
 _RESERVE_LOADING = 4.0  # and with them the loading of a model
-_TEST_AFFIX = re.compile(r"^tests?[_-]|[_.-]?(?:tests?|specs?)$|(?:Tests?|Spec|IT)$")
+
+_Gram = tuple[str, ...]
 
 
-class Reranker(Protocol):
-    """Scores candidates for a change; higher is better."""
+class Overlap:
+    """Names like those of the changed units, and token sequences like those of changed lines."""
 
-    def scores(self, queries: Sequence[Query], docs: Sequence[int]) -> list[float]:
-        """Return a score for each doc in order; for fewer where time ran out.
+    def __init__(self, search: Search, texts: Texts) -> None:
+        self._index = search.index
+        self._texts = texts
 
-        Raises ModelUnavailable where there is none at all.
+    def scores(self, asked: Asked, docs: Sequence[int]) -> list[float]:
+        """Score = Jaccard of the names' parts + 0.1 · ln(1 + Σ idf of shared token 4-grams).
+
+        4-grams stand within a line; their idf, ln(1 + (N − n + 0.5) / (n + 0.5)), is over
+        the candidates.
         """
-        ...
-
-
-class Heuristic:
-    """Shared terms by idf and length, similar names, the same folder, a mirrored test."""
-
-    def __init__(self, search: Search) -> None:
-        self._search = search
-
-    def scores(self, queries: Sequence[Query], docs: Sequence[int]) -> list[float]:
-        """Score = coverage / best coverage + Jaccard of names + 0.2 same folder + 0.3 mirror."""
-        index, bm25 = self._search.index, self._search.bm25
-        coverage = np.zeros(len(index.lengths))
-        changed = (line for query in queries for line in (*query.added, *query.deleted))
-        for term in sorted(set(terms_of(list(changed)))):
-            found, _ = index.term(term_hash(term))
-            coverage[found] += bm25.idf_of(term_hash(term))
-        density = coverage / np.sqrt(index.lengths + 30)
-        best = max((float(density[doc]) for doc in docs), default=0.0) or 1.0
-        names = [_subtokens(name) for query in queries for name in query.names]
-        folders = {query.path.rpartition("/")[0] for query in queries}
-        stems = {_stem(query.path) for query in queries}
-        result = []
-        for number in docs:
-            doc = index.doc(number)
-            own = _subtokens(doc.symbol)
+        names = [_subtokens(unit.symbol) for unit in asked.units if unit.symbol]
+        wanted = _grams([*asked.deleted, *asked.added])
+        self._texts.load(self._index.doc(doc).blob for doc in docs)
+        shared = [self._shared(doc, wanted) for doc in docs]
+        times = Counter(gram for grams in shared for gram in grams)
+        total = len(docs)
+        rarity = {g: float(np.log1p((total - n + 0.5) / (n + 0.5))) for g, n in times.items()}
+        found = []
+        for doc, grams in zip(docs, shared, strict=True):
+            own = _subtokens(self._index.doc(doc).symbol)
             similar = max((len(own & n) / len(own | n) for n in names if own | n), default=0.0)
-            result.append(
-                float(density[number]) / best
-                + similar
-                + 0.2 * (doc.path.rpartition("/")[0] in folders)
-                + 0.3 * (_stem(doc.path) in stems)
-            )
-        return result
+            same = float(np.log1p(sum(sorted(rarity[gram] for gram in grams))))
+            found.append(_NAMES_WEIGHT * similar + _GRAMS_WEIGHT * same)
+        return found
+
+    def _shared(self, number: int, wanted: set[_Gram]) -> set[_Gram]:
+        doc = self._index.doc(number)
+        return _grams(self._texts.lines(doc.blob)[doc.start - 1 : doc.end]) & wanted
 
 
-def blend(
-    docs: Sequence[int], scores: Sequence[float], weight: float, search: Search
-) -> list[tuple[int, float]]:
-    """Fuse the given order with the order by score (RRF, k = 10); returns (doc, score)."""
-    by_score = sorted(range(len(docs)), key=lambda i: (-scores[i], i))
-    return reciprocal_rank_fusion(
-        [(1.0, docs), (weight, [docs[i] for i in by_score])], _BLEND_K, search.place
-    )
+def _grams(lines: Sequence[str]) -> set[_Gram]:
+    found: set[_Gram] = set()
+    for line in lines:
+        tokens = _TOKEN.findall(line)
+        found.update(tuple(tokens[i : i + _GRAM]) for i in range(len(tokens) - _GRAM + 1))
+    return found
 
 
 def _subtokens(symbol: str) -> set[str]:
@@ -86,55 +77,73 @@ def _subtokens(symbol: str) -> set[str]:
     return {part for word in words(last) for part in parts(word)}
 
 
-def _stem(path: str) -> str:
-    name = path.rpartition("/")[2]
-    dot = name.find(".", 1)
-    return _TEST_AFFIX.sub("", name[:dot] if dot > 0 else name).lower()
-
-
 def rerank(
     job: Job,
-    asked: Sequence[Query],
+    asked: Asked,
     fused: list[tuple[int, float]],
     prepared: Search,
     texts: Texts,
     degradations: list[str],
     counts: dict[str, int | str],
-) -> list[tuple[int, dict[str, float]]]:
-    """Order the first candidates anew, blended with the fused order."""
+) -> list[Scored]:
+    """Order the first candidates anew by what overlap and a cross-encoder add to their score."""
     config = job.config
-    depth = min(config.rerank, len(fused))
     model = config.rerank_model
-    if not depth or model == "none" or config.rerank_weight == 0:
+    if not config.rerank or model == "none" or not fused:
         return [(doc, {"fused": score, "final": score}) for doc, score in fused]
-    docs = [doc for doc, _ in fused[:depth]]
-    scores: list[float] = []
-    for reranker in _ladder(job, prepared, texts):
-        try:
-            scores = reranker.scores(asked, docs)
-            break
-        except ModelUnavailable as error:
-            degradations.append(f"no cross-encoder: {error}; the heuristic ranked")
+    docs = [doc for doc, _ in fused[:_OVERLAP_DEPTH]]
+    overlap = dict(zip(docs, Overlap(prepared, texts).scores(asked, docs), strict=True))
+    hits: list[Scored] = [
+        (
+            doc,
+            {
+                "fused": score,
+                "overlap": overlap.get(doc, 0.0),
+                "final": score + overlap.get(doc, 0.0),
+            },
+        )
+        for doc, score in fused
+    ]
+    hits = _ordered(hits, prepared)
+    counts["depth"] = len(docs)
+    if model == "heuristic":
+        return hits
+    return _with_cross_encoder(job, asked, hits, prepared, texts, degradations, counts)
+
+
+def _ordered(hits: Sequence[Scored], prepared: Search) -> list[Scored]:
+    return sorted(hits, key=lambda hit: (-hit[1]["final"], *prepared.place(hit[0])))
+
+
+def _with_cross_encoder(
+    job: Job,
+    asked: Asked,
+    hits: list[Scored],
+    prepared: Search,
+    texts: Texts,
+    degradations: list[str],
+    counts: dict[str, int | str],
+) -> list[Scored]:
+    """Add the cross-encoder's order of the first hits as one more ranking of the fusion."""
+    config = job.config
+    docs = [doc for doc, _ in hits[: config.rerank]]
+    try:
+        scores = CrossEncoded(job, prepared, texts).scores(asked, docs)
+    except ModelUnavailable as error:
+        degradations.append(f"no cross-encoder: {error}; the heuristic ranked")
+        return hits
     if len(scores) < len(docs):
         degradations.append(f"deadline: reranked {len(scores)} of {len(docs)} candidates")
-        docs = docs[: len(scores)]
-    counts["depth"] = len(docs)
-    of_fused = dict(fused)
-    of_doc = dict(zip(docs, scores, strict=True))
-    top = [
-        (doc, {"fused": of_fused[doc], "rerank": of_doc[doc], "final": score})
-        for doc, score in blend(docs, scores, config.rerank_weight, prepared)
+    counts["depth"] = len(scores)
+    order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+    k = config.rrf_k
+    gain = {docs[i]: config.rerank_weight * k / (k + rank) for rank, i in enumerate(order, 1)}
+    raw = dict(zip(docs, scores, strict=False))
+    found = [
+        (doc, {**had, "rerank": raw[doc], "final": had["final"] + gain[doc]} if doc in raw else had)
+        for doc, had in hits
     ]
-    rest = [(doc, {"fused": s, "final": 0.0}) for doc, s in fused if doc not in of_doc]
-    return [*top, *rest]
-
-
-def _ladder(job: Job, prepared: Search, texts: Texts) -> list[Reranker]:
-    """Return what to rank with, best first: each step stands in for the one before."""
-    heuristic = Heuristic(prepared)
-    if job.config.rerank_model == "heuristic":
-        return [heuristic]
-    return [CrossEncoded(job, prepared, texts), heuristic]
+    return _ordered(found, prepared)
 
 
 class CrossEncoded:
@@ -145,14 +154,14 @@ class CrossEncoded:
         self._index = prepared.index
         self._texts = texts
 
-    def scores(self, queries: Sequence[Query], docs: Sequence[int]) -> list[float]:
+    def scores(self, asked: Asked, docs: Sequence[int]) -> list[float]:
         """Score docs in order until the deadline's reserve."""
         deadline = self._job.deadline
         if deadline.within(_RESERVE_LOADING):
             raise ModelUnavailable("deadline")
         encoder = CrossEncoder(self._job.config.rerank_model)
         self._texts.load(self._index.doc(doc).blob for doc in docs)
-        query = queries[0].text() if queries else self._job.change.title
+        query = asked.units[0].text() if asked.units else asked.title
         found: list[float] = []
         for doc in docs:
             if deadline.within(_RESERVE):

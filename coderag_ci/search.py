@@ -15,7 +15,6 @@ from coderag_ci.job import Found, Job, Ranking, Scored
 from coderag_ci.pack import Channel, Dropped, Evidence, IndexInfo
 from coderag_ci.parse.row import Row
 from coderag_ci.pathrules import PathRules, Skipped
-from coderag_ci.queries import Query
 from coderag_ci.segment import Array
 from coderag_ci.text import Texts
 from coderag_ci.trace import Recorder
@@ -66,8 +65,9 @@ def _search(
     head_rows = indexing.rows_of(kept, new, size, rows)
     base_rows = indexing.rows_of(kept, old, size, rows)
     with recorder.stage("queries") as counts:
-        asked, left_out = queries.build(diff, head_rows, base_rows, rules, job.change.title)
-        counts["queries"] = len(asked)
+        units, left_out = queries.build(diff, head_rows, base_rows, rules, job.change.title)
+        asked = queries.Asked(units, job.change.title)
+        counts["queries"] = len(units)
         if left_out:
             found.skipped = [*found.skipped, Skipped("…", left_out)]
     texts = Texts(job.repo, head)
@@ -82,7 +82,8 @@ def _search(
     prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
     with recorder.stage("recall") as counts:
         ranked = recall.recall(job, asked, prepared, kept, texts, degradations, found)
-        counts["candidates"] = len({d for per in ranked for r in per.values() for d in r.docs})
+        counts["candidates"] = len({doc for found_ in ranked.values() for doc in found_.docs})
+        counts["commits"] = prepared.past.commits
     with recorder.stage("fuse") as counts:
         fused = recall.fused(ranked, config, prepared)
         counts["docs"] = len(fused)
@@ -97,7 +98,7 @@ def _search(
     found.degradations = degradations
     found.queries = [
         {"path": query.path, "unit": query.symbol, "text": query.text()[:_TRACED]}
-        for query in asked
+        for query in units
     ]
     return found
 
@@ -170,15 +171,10 @@ def _hit(number: int, scores: dict[str, float], ranking: Ranking) -> assemble.Hi
     def explain() -> tuple[Channel, ...]:
         if number in ranking.explained:
             return ranking.explained[number]
-        best: dict[str, tuple[int, Query]] = {}
-        for query, per in zip(ranking.asked, ranking.ranked, strict=True):
-            for name, found in per.items():
-                rank = found.ranks.get(number)
-                if rank is not None and (name not in best or rank < best[name][0]):
-                    best[name] = (rank, query)
         ranking.explained[number] = tuple(
-            Channel(name, rank, reason(ranking.prepared, name, query, number))
-            for name, (rank, query) in best.items()
+            Channel(name, rank, reason(ranking.prepared, name, ranking.asked, number))
+            for name, found in ranking.ranked.items()
+            if (rank := found.ranks.get(number)) is not None
         )
         return ranking.explained[number]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coderag_ci.assemble import assemble_diff
-from coderag_ci.config import Config
+from coderag_ci.config import CHANNEL_NAMES, Config
 from coderag_ci.diff import Diff, FileDiff, Hunk
 from coderag_ci.pathrules import PathRules
 from coderag_ci.tokens import estimate
@@ -128,7 +128,7 @@ def test_evidence_never_takes_from_the_diff(repository: Repository, command: Com
 
 
 def _without_evidence(command: Command, repository: Repository) -> tuple[dict[str, Any], None]:
-    off = [f"--no-channel={name}" for name in ("diff", "deleted", "added", "uses", "defines")]
+    off = [f"--no-channel={name}" for name in CHANNEL_NAMES]
     return pack_of(command, repository, "--base", "main", "--budget", "2000", *off), None
 
 

@@ -136,7 +136,7 @@ def test_values_of_the_file_take_effect() -> None:
         "\ufeffbudget: 123\nweights:\n  uses: 2\nexclude:\n- docs/\n- '*.sql'\n"
         "paths: {test: [checks/]}\nrerank-model: none\nlanguages: [python, go]\n"
     )
-    assert (config.budget, config.weights.uses, config.weights.added) == (123, 2.0, 0.5)
+    assert (config.budget, config.weights.uses, config.weights.new) == (123, 2.0, 0.5)
     assert config.exclude == ("docs/", "*.sql")
     assert config.paths.test == ("checks/",)
     assert (config.rerank_model, config.languages) == ("none", ("python", "go"))
@@ -157,7 +157,7 @@ def test_flags_beat_environment_beat_file_beat_default() -> None:
     assert (config.rerank, sources["rerank"]) == (50, "default")
     assert (config.weights.uses, sources["weights.uses"]) == (2, "environment")
     assert (config.weights.diff, sources["weights.diff"]) == (3, FILE)
-    assert (config.weights.added, sources["weights.added"]) == (0.5, "default")
+    assert (config.weights.new, sources["weights.new"]) == (0.5, "default")
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_settings_are_those_of_the_pack(
         ("recall", ("evidence", 0, "channels", 0, "rank"), 99),
         ("recall", ("evidence", 0, "path"), "shop/elsewhere.py"),
         ("fuse", ("evidence", 0, "scores", "fused"), 0.5),
-        ("rerank", ("evidence", 0, "scores", "rerank"), 0.5),
+        ("rerank", ("evidence", 0, "scores", "final"), 0.5),
         ("degradations", ("degradations",), ["something"]),
         ("assemble", ("evidence", 0, "text"), "def harmless(): pass"),
     ],

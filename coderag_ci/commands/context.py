@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 )
 @click.option("--output", "-o", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.option("--top-k", type=int, metavar="N", help="Most pieces of evidence. [default: 40]")
-@click.option("--recall", type=int, metavar="N", help="Candidates a channel. [default: 200]")
+@click.option("--recall", type=int, metavar="N", help="Candidates a channel. [default: 1000]")
 @click.option(
     "--weight", "weights", multiple=True, metavar="CHANNEL=W", help="Weight of a channel."
 )
@@ -57,8 +57,8 @@ def context(**given: Any) -> int:
     """Make the evidence pack of a change.
 
     With no flags: what HEAD adds to the default branch, from their merge base; where
-    nothing was committed since, the working tree. Channels: diff, deleted, added, uses,
-    defines, dense.
+    nothing was committed since, the working tree. Channels: subject, uses, gone,
+    co-changed-lines, diff, co-change, deleted, defines, kept, changed, new, test, dense.
     """
     from coderag_ci import change, ci, job, pipeline
     from coderag_ci.deadline import Deadline
@@ -105,7 +105,7 @@ def context(**given: Any) -> int:
 
 def _flags(given: dict[str, Any]) -> dict[str, Any]:
     """Turn flags into dotted config keys, each checked against its type."""
-    from coderag_ci.config import CHANNEL_NAMES, Channels, convert
+    from coderag_ci.config import CHANNEL_NAMES, Config, convert, value_of
 
     values: dict[str, Any] = {
         key: given[key.replace("-", "_")]
@@ -123,7 +123,7 @@ def _flags(given: dict[str, Any]) -> dict[str, Any]:
         if name not in CHANNEL_NAMES:
             raise UsageError(f"unknown channel: {name}", f"known: {', '.join(CHANNEL_NAMES)}")
     for name in given["switched_on"]:
-        values[f"weights.{name}"] = getattr(Channels(), name)
+        values[f"weights.{name}"] = value_of(Config(), f"weights.{name}")
     for item in given["weights"]:
         name, equals, number = item.partition("=")
         if not equals:

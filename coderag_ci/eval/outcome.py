@@ -14,7 +14,6 @@ from coderag_ci.config import CHANNEL_NAMES, Config
 from coderag_ci.deadline import Deadline
 from coderag_ci.eval.cases import Case
 from coderag_ci.eval.sight import Sight
-from coderag_ci.fuse import reciprocal_rank_fusion
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.index import Index
 from coderag_ci.job import Found, Job, Ranking, Scored
@@ -83,7 +82,7 @@ def measure(
     count = functools.lru_cache(maxsize=1 << 14)(counter(config.tokenizer))
     rankings = {
         name: _of_order(case, sight, ranking, order, config, count)
-        for name, order in _orders(ranking, config, channels).items()
+        for name, order in _orders(ranking, channels).items()
     }
     rankings["final"] = _of_pack(case, sight, ranking, found, config, count)
     return Outcome(
@@ -95,14 +94,13 @@ def measure(
     )
 
 
-def _orders(ranking: Ranking, config: Config, channels: bool) -> dict[str, list[Scored]]:
-    """Return the order of each channel over all queries, the fused and the reranked one."""
+def _orders(ranking: Ranking, channels: bool) -> dict[str, list[Scored]]:
+    """Return the order of each channel, the fused and the reranked one."""
     orders: dict[str, list[Scored]] = {}
     for name in CHANNEL_NAMES if channels else ():
-        lists = [(1.0, per[name].docs) for per in ranking.ranked if name in per]
-        if lists:
-            merged = reciprocal_rank_fusion(lists, config.rrf_k, ranking.prepared.place)
-            orders[f"channel:{name}"] = [(doc, {"final": score}) for doc, score in merged]
+        if (one := ranking.ranked.get(name)) is not None:
+            pairs = zip(one.docs, one.scores, strict=True)
+            orders[f"channel:{name}"] = [(doc, {"final": score}) for doc, score in pairs]
     orders["fused"] = [(doc, {"final": score}) for doc, score in ranking.fused]
     orders["reranked"] = list(ranking.hits)
     return orders

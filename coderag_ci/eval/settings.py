@@ -64,7 +64,8 @@ def _ablations(full: Variant, base: Mapping[str, Any]) -> list[Variant]:
     parts = {
         f"weights.{name}": f"channel:{name}"
         for name in CHANNEL_NAMES
-        if getattr(made.weights, name) and (name != "dense" or made.embedding_model != "none")
+        if config.value_of(made, f"weights.{name}")
+        and (name != "dense" or made.embedding_model != "none")
     }
     parts |= {key: key for key in ("rerank", "floor") if config.value_of(made, key)}
     return [Variant(f"without {what}", {**full.settings, key: 0}) for key, what in parts.items()]

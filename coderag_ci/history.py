@@ -1,0 +1,96 @@
+"""What earlier commits say of a change: which files went with its files, and which lines."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from coderag_ci.errors import SetupError
+from coderag_ci.gitrepo import Commit, GitRepo
+
+MOST_COMMITS = 4_000  # read of a history, the newest; merges bring nothing
+_MOST_FILES = 30  # of a commit; more is a sweep
+_MOST_PATCHES = 30  # commits on a changed file whose lines are read
+_MOST_PATHS = 8  # changed files whose earlier commits' lines are read
+_SHORTEST = 8  # signs of a line that tells something
+
+
+@dataclass
+class Past:
+    """What a history says of some changed paths.
+
+    ``together``: other path to Σ 1/√(files − 1) over the commits that changed it with one of
+    the changed paths; ``times``: other path to how often that was; ``of``: how many commits
+    changed one of them; ``recent``: changed path to its newest such commits.
+    """
+
+    commits: int = 0
+    of: int = 0
+    together: dict[str, float] = field(default_factory=dict)
+    times: dict[str, int] = field(default_factory=dict)
+    recent: dict[str, list[str]] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+
+
+def read(repo: GitRepo, base: str, paths: Sequence[str]) -> Past:
+    """Read the newest commits up to ``base``, renames followed.
+
+    A first commit says nothing: all that there was came with it. Where a part of the history
+    is not here (a shallow clone), what is here counts.
+    """
+    past = Past(recent={path: [] for path in paths[:_MOST_PATHS]})
+    changed = set(paths)
+    for commit in _commits(repo, base):
+        past.commits += 1
+        files = {past.aliases.get(change.path, change.path) for change in commit.changes}
+        for change in commit.changes:
+            if change.status == "R":
+                past.aliases[change.old_path] = past.aliases.get(change.path, change.path)
+        own = files & changed
+        if not own or not commit.parents or len(files) > _MOST_FILES:
+            continue
+        past.of += 1
+        for path in own & past.recent.keys():
+            if len(past.recent[path]) < _MOST_PATCHES:
+                past.recent[path].append(commit.id)
+        for path in files - changed:
+            weight = 1 / math.sqrt(len(files) - 1)
+            past.together[path] = past.together.get(path, 0.0) + weight
+            past.times[path] = past.times.get(path, 0) + 1
+    return past
+
+
+def _commits(repo: GitRepo, base: str) -> Iterator[Commit]:
+    try:
+        yield from itertools.islice(repo.history(base, changes=True), MOST_COMMITS)
+    except SetupError:
+        return
+
+
+def lines_with(
+    repo: GitRepo, past: Past, units: Mapping[str, set[str]]
+) -> dict[str, dict[str, None]]:
+    """Return, by path, the lines that earlier commits added together with lines of units.
+
+    ``units``: changed path to the stripped lines of its changed units. Only commits count
+    that added one of these lines to that path.
+    """
+    wanted = dict.fromkeys(commit for commits in past.recent.values() for commit in commits)
+    found: dict[str, dict[str, None]] = {}
+    for added in repo.added_lines(list(wanted)):
+        named = {past.aliases.get(path, path): lines for path, lines in added.items()}
+        if not any(units[path] & _telling(named.get(path, ())).keys() for path in units):
+            continue
+        for path, lines in named.items():
+            if path not in units:
+                found.setdefault(path, {}).update(_telling(lines))
+    return found
+
+
+def _telling(lines: Sequence[str]) -> dict[str, None]:
+    stripped = (line.strip() for line in lines)
+    return {
+        line: None for line in stripped if len(line) >= _SHORTEST and any(map(str.isalnum, line))
+    }
