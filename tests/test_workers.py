@@ -71,7 +71,7 @@ def parse(contents: list[bytes], seconds: float = SECONDS) -> list[str]:
 
 def gone(pids: Path) -> bool:
     """Whether all logged processes have ended and been waited for."""
-    if not log.exists():  # no process came so far as to write its id
+    if not pids.exists():  # no process came so far as to write its id
         return True
     return not any(os.path.exists(f"/proc/{pid}") for pid in pids.read_text().split())
 
