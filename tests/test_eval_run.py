@@ -425,6 +425,14 @@ def test_files_that_can_not_be_read_or_written(
         result = command("eval", "run", "--cases", str(file), "--repo", str(repository.path))
         assert result.code == 3
         assert said in result.err
+    cases = write_cases(tmp_path / "cases.jsonl", "\ufeff{")
+    where = ("--cases", str(cases), "--repo", str(repository.path))
+    result = command("eval", "run", *where)
+    assert "line 1: not a case: " in result.err
+    for out in (tmp_path, tmp_path / "none" / "r.json"):
+        result = command("eval", "run", *where, "--out", str(out))
+        assert result.code == 3
+        assert f"can not write {out}" in result.err
     result = command("eval", "run", "--cases", str(empty))
     assert result.code == 2
     assert "no repositories named" in result.err

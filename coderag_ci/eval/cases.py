@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -93,7 +94,7 @@ def read(path: str) -> tuple[list[tuple[int, Case]], list[Skip]]:
     found: list[tuple[int, Case]] = []
     skipped: list[Skip] = []
     seen: dict[str, int] = {}
-    for number, line in enumerate(data.split(b"\n"), 1):
+    for number, line in enumerate(data.removeprefix(codecs.BOM_UTF8).split(b"\n"), 1):
         if not line.strip():
             continue
         try:
@@ -144,7 +145,7 @@ def _why_not(case: Case) -> str:
 
 def _plain(error: BaseException) -> str:
     text = " ".join(str(error).replace("`", "").split())
-    return text[:1].lower() + text[1:160]
+    return (text[:1].lower() + text[1:160]).replace("jSON", "JSON")
 
 
 def encode(cases: Iterable[Case]) -> bytes:

@@ -74,6 +74,8 @@ def run(**given: Any) -> int:
     found = places.find((case.repo for _, case in wanted), given["repos"], given["repo"])
     progress = Progress(given["quiet"])
     out = given["out"]
+    if out and os.path.isdir(out):
+        raise SetupError(f"can not write {out}: it is a folder", "name a file with --out")
     lasting = out and (not os.path.exists(out) or os.path.isfile(out))
     partial = Path(out + ".partial") if lasting else None
     kept = Kept(partial, fingerprint(variants, base))
