@@ -26,6 +26,7 @@ from coderag_ci.pathrules import PathRules
 from coderag_ci.progress import Progress
 
 _MOST_BYTES = 200_000  # a larger file may keep the parser busy for long
+_MOST_ABOVE = 8_000  # bytes of comments over a unit
 _TOGETHER = 200  # files that are held in memory at once
 
 # How a doc comment begins. C has no form of its own for one: any block right above counts.
@@ -161,6 +162,8 @@ def _string(unit: units.Definition, lines: Sequence[bytes], _: Language) -> _Fou
 def _comment(unit: units.Definition, lines: Sequence[bytes], language: Language) -> _Found | None:
     """Return the doc comment among the comments and attributes right above a definition."""
     above = b"\n".join(lines[unit.start - 1 : unit.node.start_point.row])
+    if len(above) > _MOST_ABOVE:
+        return None
     marks = _MARKS[language.name]
     found = [
         match

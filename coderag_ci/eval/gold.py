@@ -91,7 +91,8 @@ def is_code(path: str, rules: PathRules) -> bool:
     """Whether a path is code that a case may show: parsed, indexed, written by people."""
     language = language_of(path)
     return (
-        language.module != ""
+        path.isprintable()  # else no JSON can hold it
+        and language.module != ""
         and language.name != "markdown"
         and not rules.flags(path) & (GENERATED | VENDORED)
         and rules.why_not(path, language.name) == ""

@@ -6,8 +6,10 @@ import concurrent.futures
 import dataclasses
 import hashlib
 import multiprocessing
+import multiprocessing.process
 import os
 import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -147,7 +149,8 @@ def index_directory(repo: GitRepo, given: Path | None, name: str) -> Path:
     """Return where the indexes of evaluated views are kept, apart from those of ``context``."""
     if given is None:
         return repo.common_dir / "coderag-ci-eval"
-    return given / name.replace("/", "+")
+    folder = name.replace("/", "+").replace("\0", "+")[:200]
+    return given / (f"+{folder}" if folder.strip(".") == "" else folder)
 
 
 def _work(slices: Mapping[str, Sequence[_Slice]], jobs: int) -> Iterator[tuple[_Slice, list[Done]]]:
@@ -171,6 +174,11 @@ def _work(slices: Mapping[str, Sequence[_Slice]], jobs: int) -> Iterator[tuple[_
                     one, rest = waiting.pop(future)
                     waiting.update({pool.submit(_run_slice, other): (other, ()) for other in rest})
                     yield one, future.result()
+        except concurrent.futures.BrokenExecutor as error:
+            raise SetupError(
+                "a process was killed, perhaps for want of memory",
+                "run again with fewer --jobs; with --out it goes on where it was",
+            ) from error
         except BaseException:  # given up: what runs is not waited for
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
@@ -181,6 +189,14 @@ def _work(slices: Mapping[str, Sequence[_Slice]], jobs: int) -> Iterator[tuple[_
 def _leave_at_once() -> None:
     """In a worker: let Ctrl-C end it without a traceback; the parent says that it was told."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    parent = multiprocessing.parent_process()
+    if parent is not None:  # a worker whose parent was killed would go on writing
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
+    parent.join()
+    os._exit(1)
 
 
 def _run_slice(one: _Slice) -> list[Done]:

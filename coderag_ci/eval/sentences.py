@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from coderag_ci.parse.languages import Language
 
 MOST_LETTERS = 300
+_MOST_READ = 1200  # characters of a docstring; patterns may be slow on more
 LEAST_WORDS = 4
 
 _FOREIGN = re.compile(
@@ -37,7 +38,7 @@ _CODE = re.compile(
     r"|^[A-Z]{2,} .*[\]>]$"  # the usage of a command
 )
 _BRIEF = re.compile(
-    r"^\s*(?:[@\\](?:brief|description|desc|summary|short)\b|-\*-)[ \t]*", re.MULTILINE
+    r"^[ \t]*(?:[@\\](?:brief|description|desc|summary|short)\b|-\*-)[ \t]*", re.MULTILINE
 )
 _SUMMARY = re.compile(r"<summary>(.*?)</summary>", re.DOTALL)
 _STOP = re.compile(r"(?<![eE]\.g)(?<!i\.e)(?<! vs)(?<!\bcf)(?<!\.)\.(?=\s|$)|\.\.\.$")
@@ -67,11 +68,12 @@ _MARKUP: Sequence[tuple[re.Pattern[str], str]] = tuple(
 
 def first_sentence(text: str, language: Language) -> str:
     """Return the first sentence of a docstring without markup; empty where it has none to ask."""
+    text = text[: 4 * _MOST_READ]
     if _FOREIGN.search(text) or "\ufffd" in text:
         return ""
     if language.name == "csharp" and (summary := _SUMMARY.search(text)):
         text = summary[1]
-    text = _BRIEF.sub("", text)
+    text = _BRIEF.sub("", text[:_MOST_READ])
     for pattern, plain in _MARKUP:
         text = pattern.sub(plain, text)
     paragraph = _paragraph(html.unescape(text).split("\n"))

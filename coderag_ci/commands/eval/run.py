@@ -74,6 +74,8 @@ def run(**given: Any) -> int:
     found = places.find((case.repo for _, case in wanted), given["repos"], given["repo"])
     progress = Progress(given["quiet"])
     out = given["out"]
+    if out and os.path.exists(out) and os.path.samefile(out, given["case_file"]):
+        raise UsageError("--out is the file of cases", "name another file with --out")
     if out and os.path.isdir(out):
         raise SetupError(f"can not write {out}: it is a folder", "name a file with --out")
     lasting = out and (not os.path.exists(out) or os.path.isfile(out))
