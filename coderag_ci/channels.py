@@ -71,6 +71,8 @@ class Search:
         self.explained: dict[str, _Words] = {}
         self.past = Past()
         self.earlier: dict[str, dict[str, list[int]]] = {}
+        self.asked_words: dict[str, tuple[list[int], Array]] = {}
+        self.asked_names: dict[str, dict[str, Array]] = {}
 
     def _users(self, name: str) -> dict[int, Use]:
         """Return the docs that use a name, each with its first use."""
@@ -132,10 +134,18 @@ def _query_of(search: Search, lines: Iterable[str]) -> list[int]:
     return [term_hash(term) for term in best for _ in range(counts[term])]
 
 
+def _scored(search: Search, channel: str, asked: Asked) -> tuple[list[int], Array]:
+    """Return the query of a channel by words and the BM25 of each doc, worked out once."""
+    if channel not in search.asked_words:
+        query = _query_of(search, LEXICAL[channel](asked))
+        search.asked_words[channel] = query, search.bm25.get_scores(query)
+    return search.asked_words[channel]
+
+
 def _by_words(channel: str) -> Callable[[Search, Asked], Ranked]:
     def ranked(search: Search, asked: Asked) -> Ranked:
-        query = _query_of(search, LEXICAL[channel](asked))
-        found = search.rank(search.bm25.get_scores(query))
+        query, scores = _scored(search, channel, asked)
+        found = search.rank(scores)
         return replace(found, ideal=search.bm25.ideal_score(query))
 
     return ranked
@@ -150,13 +160,21 @@ IDENTIFIERS: dict[str, Callable[[Asked], set[str]]] = {
 }
 
 
+def _rare_holders(search: Search, channel: str, asked: Asked) -> dict[str, Array]:
+    """Return the identifiers of a channel that are rare, with their docs, worked out once."""
+    if channel not in search.asked_names:
+        held = {name: search.holders(name) for name in sorted(IDENTIFIERS[channel](asked))}
+        search.asked_names[channel] = {
+            name: docs for name, docs in held.items() if 0 < len(docs) <= search.common
+        }
+    return search.asked_names[channel]
+
+
 def _by_identifiers(channel: str) -> Callable[[Search, Asked], Ranked]:
     def ranked(search: Search, asked: Asked) -> Ranked:
         scores = search.zeros()
-        for name in sorted(IDENTIFIERS[channel](asked)):
-            docs = search.holders(name)
-            if 0 < len(docs) <= search.common:
-                scores[docs] += _rarity(search.index.size, len(docs))
+        for docs in _rare_holders(search, channel, asked).values():
+            scores[docs] += _rarity(search.index.size, len(docs))
         return search.rank(scores)
 
     return ranked
@@ -189,7 +207,7 @@ def by_defines(search: Search, asked: Asked) -> Ranked:
 
 def by_co_change(search: Search, asked: Asked) -> Ranked:
     """Units of files that changed together with the changed ones, by BM25 of the diff inside."""
-    lexical = search.bm25.get_scores(_query_of(search, asked.whole))
+    _, lexical = _scored(search, "diff", asked)
     scores = search.zeros()
     for path, weight in search.past.together.items():
         docs = search.index.docs_of(path)
@@ -213,7 +231,7 @@ def by_co_changed_lines(search: Search, _: Asked) -> Ranked:
 
 def by_test(search: Search, asked: Asked) -> Ranked:
     """Units of files whose name is that of a changed file but for a test's affix."""
-    lexical = search.bm25.get_scores(_query_of(search, asked.whole))
+    _, lexical = _scored(search, "diff", asked)
     scores = search.zeros()
     stems = {stem_of(path) for path in asked.paths}
     for path in search.index.paths():
@@ -258,11 +276,8 @@ def reason(search: Search, channel: str, asked: Asked, doc: int) -> str:
         shared = ", ".join(f"`{word}`" for word in best) or "common words"
         return f"shares {shared} with {_WHAT[channel]}"
     if channel in IDENTIFIERS:
-        names = [
-            name
-            for name in sorted(IDENTIFIERS[channel](asked), key=lambda n: (-len(n), n))
-            if 0 < len(docs := search.holders(name)) <= search.common and doc in docs
-        ]
+        held = _rare_holders(search, channel, asked)
+        names = sorted((n for n, docs in held.items() if doc in docs), key=lambda n: (-len(n), n))
         return f"has {', '.join(f'`{name}`' for name in names[:3])}, {_STANDS[channel]}"
     if channel == "uses":
         return _uses_reason(search, asked, doc)

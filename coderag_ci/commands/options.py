@@ -65,6 +65,18 @@ def index_directory(repo: GitRepo, given: str | None) -> Path:
     return Path(os.path.expanduser(given)).absolute()
 
 
+def read_config_file(path: str) -> str:
+    """Return the text of a config file that was named. Raises SetupError."""
+    from coderag_ci.errors import SetupError
+
+    try:
+        return Path(path).read_bytes().decode("utf-8", "replace")
+    except OSError as error:
+        raise SetupError(
+            f"config file {path}: {error.strerror}", "name one that exists with --config"
+        ) from error
+
+
 def read_config(
     repo: GitRepo, given: str | None, flags: Mapping[str, Any], ci: CI, base: str
 ) -> Resolved:
@@ -73,19 +85,13 @@ def read_config(
     ``base`` is the merge base, empty where there is none. Raises CoderagError.
     """
     from coderag_ci import config
-    from coderag_ci.errors import SetupError, UsageError
+    from coderag_ci.errors import UsageError
     from coderag_ci.gitrepo import MODE_SYMLINK
 
     text: str | None = None
     label = config.FILE_NAME
     if given:
-        label = given
-        try:
-            text = Path(given).read_bytes().decode("utf-8", "replace")
-        except OSError as error:
-            raise SetupError(
-                f"config file {given}: {error.strerror}", "name one that exists with --config"
-            ) from error
+        label, text = given, read_config_file(given)
     elif ci.active or repo.bare:
         data = repo.file_at(base, config.FILE_NAME) if base else None
         text = data.decode("utf-8", "replace") if data else None

@@ -108,13 +108,7 @@ def _base_settings(config_file: str | None) -> dict[str, Any]:
 
     if not config_file:
         return {}
-    try:
-        text = Path(config_file).read_bytes().decode("utf-8", "replace")
-    except OSError as error:
-        raise SetupError(
-            f"config file {config_file}: {error.strerror}", "name one that exists with --config"
-        ) from error
-    found = config.resolve(text, config_file, {}, {})
+    found = config.resolve(options.read_config_file(config_file), config_file, {}, {})
     return {
         key: config.value_of(found.config, key)
         for key, source in found.sources.items()
