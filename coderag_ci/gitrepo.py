@@ -93,6 +93,7 @@ _PATCH = (
 )
 
 
+_CHANGES = ("--raw", *_DIFF, "-O/dev/null")
 _COMMIT = "%H%x00%P%x00%cs%x00%s%x00%b"
 
 
@@ -364,12 +365,33 @@ class GitRepo:
         One process serves all of them and ends where no more are taken. Raises SetupError
         where git fails on the way.
         """
-        raw = ("--raw", *_DIFF, "-O/dev/null") if changes else ("--no-patch",)
-        arguments = ("log", "-z", "--no-show-signature", f"--format={_COMMIT}", *raw)
-        process = self._popen(*arguments, "--end-of-options", commit, "--")
+        raw = _CHANGES if changes else ("--no-patch",)
+        return self._log(*raw, "--end-of-options", commit, "--")
+
+    def commits(self, ids: Sequence[str]) -> Iterator[Commit]:
+        """Yield some commits with their changes. Raises SetupError where git fails on the way."""
+        return self._log("--no-walk=unsorted", "--stdin", *_CHANGES, ids=ids) if ids else iter(())
+
+    def recent(self, commit: str, limit: int) -> list[tuple[str, int]]:
+        """Return a commit and its ancestors, the newest first: (id, number of parents).
+
+        Where the history is cut off, the last commits have no parents. Empty where it can not
+        be read.
+        """
+        found = self._try(
+            "rev-list", "--parents", f"--max-count={limit}", "--end-of-options", commit, "--"
+        )
+        return [
+            (line[: line.find(" ")], line.count(" ")) if " " in line else (line, 0)
+            for line in (found or "").splitlines()
+        ]
+
+    def _log(self, *arguments: str, ids: Sequence[str] = ()) -> Iterator[Commit]:
+        process = self._popen("log", "-z", "--no-show-signature", f"--format={_COMMIT}", *arguments)
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.close()
+        feeder = threading.Thread(target=_feed, args=(process.stdin, ids), daemon=True)
+        feeder.start()
         try:
             yield from _commits(_fields(process.stdout))
             failed = process.wait() != 0
@@ -377,6 +399,7 @@ class GitRepo:
             process.kill()
             process.stdout.close()
             process.wait()
+            feeder.join()
         if failed:
             raise SetupError("git log failed: part of the history is not here", "run git fsck")
 

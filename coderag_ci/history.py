@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from coderag_ci.errors import SetupError
-from coderag_ci.gitrepo import Commit, GitRepo
+from coderag_ci.gitrepo import Commit, GitRepo, decode_path, encode_path
+from coderag_ci.store import Store
 
 MOST_COMMITS = 4_000  # read of a history, the newest; merges bring nothing
 _MOST_FILES = 30  # of a commit; more is a sweep
@@ -34,27 +37,27 @@ class Past:
     aliases: dict[str, str] = field(default_factory=dict)
 
 
-def read(repo: GitRepo, base: str, paths: Sequence[str]) -> Past:
+def read(repo: GitRepo, base: str, paths: Sequence[str], kept: Store) -> Past:
     """Read the newest commits up to ``base``, renames followed.
 
-    A first commit says nothing: all that there was came with it. Where a part of the history
-    is not here (a shallow clone), what is here counts.
+    What a commit changed is read once and kept. A merge brings nothing, and a first commit
+    says nothing: all that there was came with it. Where a part of the history is not here
+    (a shallow clone), what is here counts.
     """
     past = Past(recent={path: [] for path in paths[:_MOST_PATHS]})
     changed = set(paths)
-    for commit in _commits(repo, base):
-        past.commits += 1
-        files = {past.aliases.get(change.path, change.path) for change in commit.changes}
-        for change in commit.changes:
-            if change.status == "R":
-                past.aliases[change.old_path] = past.aliases.get(change.path, change.path)
+    for commit, changes in _changes(repo, base, kept, past):
+        files = {past.aliases.get(path, path) for _, path in changes}
+        for old_path, path in changes:
+            if old_path:
+                past.aliases[old_path] = past.aliases.get(path, path)
         own = files & changed
-        if not own or not commit.parents or len(files) > _MOST_FILES:
+        if not own or len(files) > _MOST_FILES:
             continue
         past.of += 1
         for path in own & past.recent.keys():
             if len(past.recent[path]) < _MOST_PATCHES:
-                past.recent[path].append(commit.id)
+                past.recent[path].append(commit)
         for path in files - changed:
             weight = 1 / math.sqrt(len(files) - 1)
             past.together[path] = past.together.get(path, 0.0) + weight
@@ -62,11 +65,43 @@ def read(repo: GitRepo, base: str, paths: Sequence[str]) -> Past:
     return past
 
 
-def _commits(repo: GitRepo, base: str) -> Iterator[Commit]:
-    try:
-        yield from itertools.islice(repo.history(base, changes=True), MOST_COMMITS)
-    except SetupError:
-        return
+_Changes = tuple[tuple[str, str], ...]  # (old path of a rename or "", path)
+
+
+def _changes(repo: GitRepo, base: str, kept: Store, past: Past) -> Iterator[tuple[str, _Changes]]:
+    """Yield what ordinary commits changed, the newest first."""
+    commits = repo.recent(base, MOST_COMMITS)
+    past.commits = len(commits)
+    ordinary = [commit for commit, parents in commits if parents == 1]
+    known = kept.commits(ordinary)
+    fresh: list[tuple[str, bytes]] = []
+    with contextlib.suppress(SetupError):  # what is not here can not count
+        for one in repo.commits([commit for commit in ordinary if commit not in known]):
+            data = _encoded(one)
+            fresh.append((one.id, data))
+            known[one.id] = data
+    kept.add_commits(fresh)
+    for commit in ordinary:
+        if (found := known.get(commit)) is not None:
+            with contextlib.suppress(msgspec.MsgspecError):
+                yield commit, _decoded(found)
+
+
+def _encoded(commit: Commit) -> bytes:
+    return msgspec.msgpack.encode(
+        [
+            (encode_path(change.old_path if change.status == "R" else ""), encode_path(change.path))
+            for change in commit.changes
+        ]
+    )
+
+
+def _decoded(data: bytes) -> _Changes:
+    pairs = _decoder.decode(data)
+    return tuple((decode_path(old_path), decode_path(path)) for old_path, path in pairs)
+
+
+_decoder = msgspec.msgpack.Decoder(tuple[tuple[bytes, bytes], ...])
 
 
 def lines_with(

@@ -142,12 +142,14 @@ class IndexInfo(msgspec.Struct, frozen=True):
     """What was searched. ``left_out`` counts paths that were not, by reason.
 
     ``dense`` says what the dense channel scored and with which model; empty where it is off.
+    ``history`` says how many commits were read where the clone holds no more of them.
     """
 
     files: int
     chunks: int
     left_out: dict[str, int]
     dense: str = ""
+    history: str = ""
 
 
 class Stage(msgspec.Struct, frozen=True):

@@ -57,7 +57,7 @@ def recall(
         if job.deadline.within(RESERVE):
             degradations.append("no history: deadline")
         else:
-            _read_history(job, asked, prepared, texts)
+            _read_history(job, asked, prepared, kept, texts, found)
     ranked = {name: run(prepared, asked) for name, run in CHANNELS.items() if weights[name] > 0}
     if weights["dense"] > 0 and job.config.embedding_model != "none":
         try:
@@ -67,11 +67,18 @@ def recall(
     return ranked
 
 
-def _read_history(job: Job, asked: Asked, prepared: Search, texts: Texts) -> None:
+def _read_history(
+    job: Job, asked: Asked, prepared: Search, kept: Store, texts: Texts, found: Found
+) -> None:
     """Let the search know what went with the changed files, and where those lines are now."""
     if not job.change.merge_base or not asked.paths:
         return
-    prepared.past = history.read(job.repo, job.change.merge_base, asked.paths)
+    prepared.past = history.read(job.repo, job.change.merge_base, asked.paths, kept)
+    if job.repo.shallow and prepared.past.commits < history.MOST_COMMITS:
+        commits = f"{prepared.past.commits:,} commit{'' if prepared.past.commits == 1 else 's'}"
+        found.index = msgspec.structs.replace(
+            found.index, history=f"{commits}, the clone is shallow"
+        )
     units = {path: set(_lines_of(path, asked, prepared.index, texts)) for path in asked.paths}
     recent = {path: units[path] for path in prepared.past.recent}
     for path, lines in history.lines_with(job.repo, prepared.past, recent).items():

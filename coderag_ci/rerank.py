@@ -38,8 +38,8 @@ class Overlap:
         self._index = search.index
         self._texts = texts
 
-    def scores(self, asked: Asked, docs: Sequence[int]) -> list[float]:
-        """Score = Jaccard of the names' parts + 0.1 · ln(1 + Σ idf of shared token 4-grams).
+    def terms(self, asked: Asked, docs: Sequence[int]) -> list[tuple[float, float]]:
+        """Return (Jaccard of the names' parts, ln(1 + Σ idf of shared token 4-grams)) of each.
 
         4-grams stand within a line; their idf, ln(1 + (N − n + 0.5) / (n + 0.5)), is over
         the candidates.
@@ -56,7 +56,7 @@ class Overlap:
             own = _subtokens(self._index.doc(doc).symbol)
             similar = max((len(own & n) / len(own | n) for n in names if own | n), default=0.0)
             same = float(np.log1p(sum(sorted(rarity[gram] for gram in grams))))
-            found.append(_NAMES_WEIGHT * similar + _GRAMS_WEIGHT * same)
+            found.append((similar, same))
         return found
 
     def _shared(self, number: int, wanted: set[_Gram]) -> set[_Gram]:
@@ -92,7 +92,12 @@ def rerank(
     if not config.rerank or model == "none" or not fused:
         return [(doc, {"fused": score, "final": score}) for doc, score in fused]
     docs = [doc for doc, _ in fused[:_OVERLAP_DEPTH]]
-    overlap = dict(zip(docs, Overlap(prepared, texts).scores(asked, docs), strict=True))
+    overlap = {
+        doc: _NAMES_WEIGHT * names + _GRAMS_WEIGHT * grams
+        for doc, (names, grams) in zip(
+            docs, Overlap(prepared, texts).terms(asked, docs), strict=True
+        )
+    }
     hits: list[Scored] = [
         (
             doc,

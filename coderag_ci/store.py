@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS rows (
 CREATE TABLE IF NOT EXISTS vectors (
   text BLOB NOT NULL, model TEXT NOT NULL, vector BLOB NOT NULL,
   PRIMARY KEY (text, model));
+CREATE TABLE IF NOT EXISTS commits (id BLOB PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS views (
   digest TEXT PRIMARY KEY, used REAL NOT NULL, keys BLOB NOT NULL);
 """
@@ -216,6 +217,28 @@ class Store:
             [(text, model, _sealed(vector, text, model)) for text, vector in vectors],
         )
 
+    # ---- commits
+
+    def commits(self, ids: Sequence[str]) -> dict[str, bytes]:
+        """Return what is kept of some commits, by id."""
+        found: dict[str, bytes] = {}
+        keys = [bytes.fromhex(commit) for commit in ids]
+        for start in range(0, len(keys), _BATCH):
+            batch = keys[start : start + _BATCH]
+            for commit, data in self._select("SELECT id, data FROM commits WHERE id IN", batch):
+                if (whole := _unsealed(data, commit)) is None:
+                    self._recover(_DamageError("a commit does not match its checksum"))
+                    return {}
+                found[commit.hex()] = whole
+        return found
+
+    def add_commits(self, commits: Sequence[tuple[str, bytes]]) -> None:
+        """Keep what commits changed."""
+        self._write(
+            "INSERT OR IGNORE INTO commits VALUES (?,?)",
+            [(key := bytes.fromhex(commit), _sealed(data, key)) for commit, data in commits],
+        )
+
     # ---- views
 
     def touch_view(self, digest: str, blobs: Iterable[str]) -> None:
@@ -251,8 +274,8 @@ class Store:
         return len(dropped), max(0, before - self.size())
 
     def counts(self) -> dict[str, int]:
-        """Return the number of rows, vectors and views, and the bytes on disk."""
-        names = ("rows", "vectors", "views")
+        """Return the number of rows, vectors, commits and views, and the bytes on disk."""
+        names = ("rows", "vectors", "commits", "views")
         counts = {name: self._count(f"SELECT count(*) FROM {name}") for name in names}  # noqa: S608
         return {**counts, "bytes": self.size()}
 

@@ -9,13 +9,23 @@ import pytest
 
 from coderag_ci import history
 from coderag_ci.gitrepo import GitRepo
+from coderag_ci.store import Store
 from tests.conftest import Command
 from tests.repository import Repository
 
 
+def read(path: Any, base: str, paths: list[str], index_dir: Any = None) -> history.Past:
+    """Read the history of some paths, through a store."""
+    kept = Store(index_dir or path / ".git" / "test-store")
+    try:
+        return history.read(GitRepo(str(path)), base, paths, kept)
+    finally:
+        kept.close()
+
+
 def past_of(repository: Repository, base: str, *paths: str) -> history.Past:
     """Read the history of some paths."""
-    return history.read(GitRepo(str(repository.path)), base, list(paths))
+    return read(repository.path, base, list(paths))
 
 
 def test_files_that_changed_together_count_by_how_many_did(repository: Repository) -> None:
@@ -60,15 +70,76 @@ def test_nothing_after_the_base_is_read(repository: Repository) -> None:
     assert not past_of(repository, base, "a.py").together
 
 
-def test_a_shallow_clone_gives_what_it_has(repository: Repository, tmp_path: Any) -> None:
+def test_a_shallow_clone_gives_what_it_has_and_says_so(
+    repository: Repository, tmp_path: Any, command: Command
+) -> None:
     """CI fetches a few commits; less history is no failure."""
     for n in range(5):
         repository.commit({"a.py": str(n), "b.py": str(n)})
     shallow = tmp_path / "shallow"
     repository.git("clone", "-q", "--depth", "2", f"file://{repository.path}", str(shallow))
-    past = history.read(GitRepo(str(shallow)), "HEAD", ["a.py"])
+    past = read(shallow, "HEAD", ["a.py"])
     assert past.commits == 2
     assert past.times["b.py"] >= 1
+    assert (
+        "History: 1 commit, the clone is shallow."
+        in command("context", "--repo", str(shallow), "--base", "HEAD~1").out
+    )
+    assert (
+        "History:" not in command("context", "--repo", str(repository.path), "--base", "HEAD~1").out
+    )
+
+
+def test_a_commit_is_read_once(repository: Repository, tmp_path: Any) -> None:
+    """What a store has is not asked of git again; only what is new is added."""
+    repository.commit({"README": "x"})
+    for n in range(4):
+        base = repository.commit({"a.py": str(n), "b.py": str(n)})
+    index_dir = tmp_path / "index"
+    past = read(repository.path, base, ["a.py"], index_dir)
+    assert past.times == {"b.py": 4}
+    kept = Store(index_dir)
+    known = kept.counts()["commits"]
+    kept.close()
+    assert known == 4  # the first commit says nothing
+    newer = repository.commit({"a.py": "x", "c.py": "x"})
+    git = GitRepo(str(repository.path))
+    asked: list[str] = []
+    real = git.commits
+    git.commits = lambda ids: (asked.extend(ids), real(ids))[1]  # type: ignore[method-assign,func-returns-value]
+    kept = Store(index_dir)
+    assert history.read(git, newer, ["a.py"], kept).times == {"b.py": 4, "c.py": 1}
+    kept.close()
+    assert asked == [newer]
+
+
+def test_a_boundary_is_read_again_once_the_clone_is_deepened(
+    repository: Repository, tmp_path: Any
+) -> None:
+    """At the cut a commit seems to add everything; that must not be kept."""
+    repository.commit({"README": "x"})
+    for n in range(3):
+        base = repository.commit({"a.py": str(n), "b.py": str(n)})
+    shallow = tmp_path / "shallow"
+    repository.git("clone", "-q", "--depth", "1", f"file://{repository.path}", str(shallow))
+    assert not read(shallow, base, ["a.py"]).together
+    Repository(shallow).git("fetch", "-q", "--unshallow")
+    assert read(shallow, base, ["a.py"]).times == {"b.py": 3}
+
+
+def test_merges_count_by_the_commits_they_bring(repository: Repository) -> None:
+    """A merge itself changes nothing, and a branch without a common past is read as it is."""
+    repository.commit({"README": "x"})
+    repository.git("checkout", "-q", "-b", "side")
+    repository.commit({"a.py": "1", "b.py": "1"})
+    repository.git("checkout", "-q", "main")
+    repository.commit({"c.py": "1"})
+    repository.git("merge", "-q", "--no-ff", "-m", "Merge side", "side")
+    repository.git("checkout", "-q", "--orphan", "alone")
+    repository.commit({"a.py": "2", "d.py": "2"})
+    base = repository.commit({"a.py": "3", "d.py": "3"})
+    assert past_of(repository, "main", "a.py").times == {"b.py": 1}
+    assert past_of(repository, base, "a.py").times == {"d.py": 1}
 
 
 def test_lines_that_came_with_the_changed_unit_lead_to_where_they_are(

@@ -68,9 +68,10 @@ def _header(pack: Pack) -> Iterator[str]:
     yield change_line(pack, code)
     budget = pack.budget
     dense = f" By meaning: {pack.index.dense}." if pack.index.dense else ""
+    history = f" History: {pack.index.history}." if pack.index.history else ""
     searched = f"{counted(pack.index.chunks, 'chunk')} of {counted(pack.index.files, 'file')}"
     yield (
-        f"Searched {searched}.{dense} "
+        f"Searched {searched}.{dense}{history} "
         f"Tokens: {budget.used_diff} diff + {budget.used_facts} facts + "
         f"{budget.used_evidence} evidence of {budget.total}."
     )
