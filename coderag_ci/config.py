@@ -135,6 +135,11 @@ def keys() -> list[str]:
     return found
 
 
+def weights_of(config: Config) -> dict[str, float]:
+    """Return the weight of each channel by name."""
+    return {name: getattr(config.weights, name.replace("-", "_")) for name in CHANNEL_NAMES}
+
+
 def value_of(config: Config, key: str) -> Any:
     """Return the value at a dotted key."""
     value: Any = config

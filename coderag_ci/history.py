@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -26,7 +27,8 @@ class Past:
 
     ``together``: other path to Σ 1/√(files − 1) over the commits that changed it with one of
     the changed paths; ``times``: other path to how often that was; ``of``: how many commits
-    changed one of them; ``recent``: changed path to its newest such commits.
+    changed one of them; ``recent``: changed path to its newest such commits; ``often``: any
+    path to how many commits changed it.
     """
 
     commits: int = 0
@@ -35,6 +37,7 @@ class Past:
     times: dict[str, int] = field(default_factory=dict)
     recent: dict[str, list[str]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    often: Counter[str] = field(default_factory=Counter)
 
 
 def read(repo: GitRepo, base: str, paths: Sequence[str], kept: Store) -> Past:
@@ -51,6 +54,7 @@ def read(repo: GitRepo, base: str, paths: Sequence[str], kept: Store) -> Past:
         for old_path, path in changes:
             if old_path:
                 past.aliases[old_path] = past.aliases.get(path, path)
+        past.often.update(files)
         own = files & changed
         if not own or len(files) > _MOST_FILES:
             continue

@@ -10,7 +10,7 @@ import numpy as np
 from coderag_ci import history
 from coderag_ci.bm25 import PostingsBM25
 from coderag_ci.channels import CHANNELS, LEXICAL, Ranked, Search
-from coderag_ci.config import CHANNEL_NAMES, Config
+from coderag_ci.config import Config, weights_of
 from coderag_ci.dense import CANDIDATES, Dense
 from coderag_ci.fuse import fuse
 from coderag_ci.gitrepo import GitRepo
@@ -25,11 +25,6 @@ from coderag_ci.view import View
 
 RESERVE = 4.0  # seconds that the stages after this one need
 _MOST_EMBEDDED_QUERIES = 8  # the most changed units; each costs a run of the model
-
-
-def weights_of(config: Config) -> dict[str, float]:
-    """Return the weight of each channel by name."""
-    return {name: getattr(config.weights, name.replace("-", "_")) for name in CHANNEL_NAMES}
 
 
 def fused(
@@ -81,13 +76,14 @@ def _read_history(
         )
     units = {path: set(_lines_of(path, asked, prepared.index, texts)) for path in asked.paths}
     recent = {path: units[path] for path in prepared.past.recent}
-    for path, lines in history.lines_with(job.repo, prepared.past, recent).items():
-        docs = prepared.index.docs_of(path)
-        if not docs or path in units:
-            continue
+    with_them = history.lines_with(job.repo, prepared.past, recent)
+    docs = {path: prepared.index.docs_of(path) for path in with_them if path not in units}
+    blobs = {path: prepared.index.doc(some[0]).blob for path, some in docs.items() if some}
+    texts.load(blobs.values())
+    for path, blob in blobs.items():
         places: dict[str, list[int]] = {}
-        for number, line in enumerate(texts.lines(prepared.index.doc(docs[0]).blob), 1):
-            if (stripped := line.strip()) in lines:
+        for number, line in enumerate(texts.lines(blob), 1):
+            if (stripped := line.strip()) in with_them[path]:
                 places.setdefault(stripped, []).append(number)
         prepared.earlier[path] = places
 

@@ -1,119 +1,96 @@
-"""Orders the top candidates anew: by names and shared lines, and by a cross-encoder.
+"""Orders the candidates anew: by the fitted ranker or the formula, and by a cross-encoder.
 
-What these find is added to the fused score, never put in its place: general
+What a cross-encoder finds is added to the score, never put in its place: general
 cross-encoders often make code retrieval worse when they decide alone.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-import numpy as np
-
-from coderag_ci.channels import Search
+from coderag_ci import features, ranker
+from coderag_ci.channels import Ranked, Search
+from coderag_ci.config import weights_of
 from coderag_ci.dense import passage
 from coderag_ci.job import Job, Scored
 from coderag_ci.models import CrossEncoder, ModelUnavailable
-from coderag_ci.parse.terms import parts, words
+from coderag_ci.overlap import Overlap
 from coderag_ci.queries import Asked
 from coderag_ci.text import Texts
 
 _OVERLAP_DEPTH = 500  # candidates whose names and lines are compared
-_NAMES_WEIGHT = 1.0
-_GRAMS_WEIGHT = 0.1
-_GRAM = 4  # tokens
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 _RESERVE = 1.5  # seconds that the stages after this one need
 _RESERVE_LOADING = 4.0  # and with them the loading of a model
-
-_Gram = tuple[str, ...]
-
-
-class Overlap:
-    """Names like those of the changed units, and token sequences like those of changed lines."""
-
-    def __init__(self, search: Search, texts: Texts) -> None:
-        self._index = search.index
-        self._texts = texts
-
-    def terms(self, asked: Asked, docs: Sequence[int]) -> list[tuple[float, float]]:
-        """Return (Jaccard of the names' parts, ln(1 + Σ idf of shared token 4-grams)) of each.
-
-        4-grams stand within a line; their idf, ln(1 + (N − n + 0.5) / (n + 0.5)), is over
-        the candidates.
-        """
-        names = [_subtokens(unit.symbol) for unit in asked.units if unit.symbol]
-        wanted = _grams([*asked.deleted, *asked.added])
-        self._texts.load(self._index.doc(doc).blob for doc in docs)
-        shared = [self._shared(doc, wanted) for doc in docs]
-        times = Counter(gram for grams in shared for gram in grams)
-        total = len(docs)
-        rarity = {g: float(np.log1p((total - n + 0.5) / (n + 0.5))) for g, n in times.items()}
-        found = []
-        for doc, grams in zip(docs, shared, strict=True):
-            own = _subtokens(self._index.doc(doc).symbol)
-            similar = max((len(own & n) / len(own | n) for n in names if own | n), default=0.0)
-            same = float(np.log1p(sum(sorted(rarity[gram] for gram in grams))))
-            found.append((similar, same))
-        return found
-
-    def _shared(self, number: int, wanted: set[_Gram]) -> set[_Gram]:
-        doc = self._index.doc(number)
-        return _grams(self._texts.lines(doc.blob)[doc.start - 1 : doc.end]) & wanted
-
-
-def _grams(lines: Sequence[str]) -> set[_Gram]:
-    found: set[_Gram] = set()
-    for line in lines:
-        tokens = _TOKEN.findall(line)
-        found.update(tuple(tokens[i : i + _GRAM]) for i in range(len(tokens) - _GRAM + 1))
-    return found
-
-
-def _subtokens(symbol: str) -> set[str]:
-    last = symbol.rpartition(".")[2]
-    return {part for word in words(last) for part in parts(word)}
 
 
 def rerank(
     job: Job,
     asked: Asked,
+    ranked: Mapping[str, Ranked],
     fused: list[tuple[int, float]],
     prepared: Search,
     texts: Texts,
     degradations: list[str],
     counts: dict[str, int | str],
 ) -> list[Scored]:
-    """Order the first candidates anew by what overlap and a cross-encoder add to their score."""
+    """Order the candidates anew: by the fitted ranker or the formula, and by a cross-encoder."""
     config = job.config
     model = config.rerank_model
     if not config.rerank or model == "none" or not fused:
         return [(doc, {"fused": score, "final": score}) for doc, score in fused]
-    docs = [doc for doc, _ in fused[:_OVERLAP_DEPTH]]
-    overlap = {
-        doc: _NAMES_WEIGHT * names + _GRAMS_WEIGHT * grams
-        for doc, (names, grams) in zip(
-            docs, Overlap(prepared, texts).terms(asked, docs), strict=True
-        )
-    }
-    hits: list[Scored] = [
-        (
-            doc,
-            {
-                "fused": score,
-                "overlap": overlap.get(doc, 0.0),
-                "final": score + overlap.get(doc, 0.0),
-            },
-        )
-        for doc, score in fused
-    ]
-    hits = _ordered(hits, prepared)
-    counts["depth"] = len(docs)
     if model == "heuristic":
+        return _by_formula(asked, fused, prepared, texts, counts)
+    try:
+        hits = _by_ranker(job, asked, ranked, fused, prepared, texts, counts)
+    except ranker.RankerUnavailableError as error:
+        degradations.append(f"no fitted ranker: {error}; the formula ranked")
+        hits = _by_formula(asked, fused, prepared, texts, counts)
+    if model == "learned":
         return hits
     return _with_cross_encoder(job, asked, hits, prepared, texts, degradations, counts)
+
+
+def _by_formula(
+    asked: Asked,
+    fused: Sequence[tuple[int, float]],
+    prepared: Search,
+    texts: Texts,
+    counts: dict[str, int | str],
+) -> list[Scored]:
+    """Add to the fused score of the first candidates what their names and lines share."""
+    docs = [doc for doc, _ in fused[:_OVERLAP_DEPTH]]
+    counts["depth"] = len(docs)
+    shared = Overlap(prepared, texts).terms(asked, docs)
+    gain = {doc: features.formula_of(one) for doc, one in zip(docs, shared, strict=True)}
+    found: list[Scored] = []
+    for doc, score in fused:
+        more = gain.get(doc, 0.0)
+        found.append((doc, {"fused": score, "overlap": more, "final": score + more}))
+    return _ordered(found, prepared)
+
+
+def _by_ranker(
+    job: Job,
+    asked: Asked,
+    ranked: Mapping[str, Ranked],
+    fused: Sequence[tuple[int, float]],
+    prepared: Search,
+    texts: Texts,
+    counts: dict[str, int | str],
+) -> list[Scored]:
+    """Order the first candidates of each channel by the fitted ranker; the others follow."""
+    fitted = ranker.load()
+    docs = features.candidates(ranked)
+    counts["depth"] = len(docs)
+    shared = dict(zip(docs, Overlap(prepared, texts).terms(asked, docs), strict=True))
+    known = features.matrix(prepared, asked, ranked, shared, weights_of(job.config), docs)
+    score = dict(zip(docs, fitted.scores(known).tolist(), strict=True))
+    lowest = min(score.values(), default=0.0)
+    found: list[Scored] = []
+    for doc, fuse in fused:
+        final = score.get(doc, lowest - 1 / (1 + fuse))
+        found.append((doc, {"fused": fuse, "final": final}))
+    return _ordered(found, prepared)
 
 
 def _ordered(hits: Sequence[Scored], prepared: Search) -> list[Scored]:

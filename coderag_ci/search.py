@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from coderag_ci import assemble, facts, queries, recall, rerank, store, tokens, view
 from coderag_ci import index as indexing
@@ -30,13 +30,23 @@ _FRAME = 400  # tokens of header, instructions and what was left out
 _CANDIDATES_PER_PIECE = 3  # several candidates can be parts of one piece
 
 
-def search(job: Job, diff: Diff, head: View, rules: PathRules, recorder: Recorder) -> Found:
-    """Find and assemble the evidence of a change in its head view."""
+def search(
+    job: Job,
+    diff: Diff,
+    head: View,
+    rules: PathRules,
+    recorder: Recorder,
+    without: Collection[str] = (),
+) -> Found:
+    """Find and assemble the evidence of a change in its head view.
+
+    Nothing of the paths in ``without`` becomes evidence.
+    """
     kept = store.Store(job.index_dir)
     try:
-        found = _search(job, diff, head, rules, recorder, kept, Found(), [])
+        found = _search(job, diff, head, rules, recorder, without, kept, Found(), [])
         if kept.rebuilt:  # rows were lost on the way: not all was searched
-            found = _search(job, diff, head, rules, recorder, kept, Found(), [])
+            found = _search(job, diff, head, rules, recorder, without, kept, Found(), [])
         found.notes = tuple(kept.notes)
         return found
     finally:
@@ -49,6 +59,7 @@ def _search(
     head: View,
     rules: PathRules,
     recorder: Recorder,
+    without: Collection[str],
     kept: store.Store,
     found: Found,
     degradations: list[str],
@@ -78,7 +89,7 @@ def _search(
         )
         found.facts_more = len(collected) - len(found.facts)
         counts["facts"] = len(collected)
-    own, allowed = _evidence_docs(index, diff)
+    own, allowed = _evidence_docs(index, diff, without)
     prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
     with recorder.stage("recall") as counts:
         ranked = recall.recall(job, asked, prepared, kept, texts, degradations, found)
@@ -88,7 +99,7 @@ def _search(
         fused = recall.fused(ranked, config, prepared)
         counts["docs"] = len(fused)
     with recorder.stage("rerank") as counts:
-        hits = rerank.rerank(job, asked, fused, prepared, texts, degradations, counts)
+        hits = rerank.rerank(job, asked, ranked, fused, prepared, texts, degradations, counts)
     with recorder.stage("assemble") as counts:
         worth = recall.above_floor(hits, ranked, config.floor)
         counts["below_floor"] = len(hits) - len(worth)
@@ -145,13 +156,17 @@ def _index(
     return opened.index, fresh
 
 
-def _evidence_docs(index: indexing.Index, diff: Diff) -> tuple[list[int], Array]:
+def _evidence_docs(
+    index: indexing.Index, diff: Diff, without: Collection[str]
+) -> tuple[list[int], Array]:
     """Return the docs that the diff touches, and which others may be evidence.
 
     The former come with the most changed file first; the latter are neither generated nor
     vendored, and have no changed line.
     """
     allowed = index.alive & ~index.hidden()
+    for path in without:
+        allowed[index.docs_of(path)] = False
     own: list[int] = []
     for file in sorted(diff.files, key=lambda f: (-f.added - f.deleted, f.path)):
         lines = file.touched_lines()

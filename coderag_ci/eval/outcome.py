@@ -12,7 +12,7 @@ import msgspec
 from coderag_ci import search
 from coderag_ci.config import CHANNEL_NAMES, Config
 from coderag_ci.deadline import Deadline
-from coderag_ci.eval.cases import Case
+from coderag_ci.eval.cases import ONE_FILE, Case
 from coderag_ci.eval.sight import Sight
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.index import Index
@@ -76,7 +76,8 @@ def measure(
     """
     job = Job(repo, sight.change, config, index_dir, Deadline(0), Progress(quiet=True))
     recorder = Recorder()
-    found = search.search(job, sight.diff, sight.view, rules, recorder)
+    without = case.query_files if case.kind in ONE_FILE else ()  # asks for other files
+    found = search.search(job, sight.diff, sight.view, rules, recorder, without)
     ranking = found.ranking
     assert ranking is not None
     count = functools.lru_cache(maxsize=1 << 14)(counter(config.tokenizer))

@@ -226,7 +226,7 @@ def _run_variant(repo: GitRepo, one: _Slice, variant: Variant, *, channels: bool
             sights[case.id] = see(repo, case, rules)
         except Unusable as error:
             yield Done(variant.label, case.id, reason=str(error))
-    _index(repo, list(sights.values()), one.index_dir)
+    index_views(repo, list(sights.values()), one.index_dir)
     for case in one.cases:
         if (sight := sights.get(case.id)) is None:
             continue
@@ -238,7 +238,7 @@ def _run_variant(repo: GitRepo, one: _Slice, variant: Variant, *, channels: bool
             yield Done(variant.label, case.id, outcome)
 
 
-def _index(repo: GitRepo, sights: Sequence[Sight], index_dir: Path) -> None:
+def index_views(repo: GitRepo, sights: Sequence[Sight], index_dir: Path) -> None:
     """Parse the blobs of several views at once, so that parsers start once for all of them."""
     if not sights:
         return

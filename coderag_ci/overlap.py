@@ -1,0 +1,85 @@
+"""What candidates have in common with a change, token by token: names and sequences."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from coderag_ci.channels import Search
+from coderag_ci.parse.terms import parts, words
+from coderag_ci.queries import Asked
+from coderag_ci.text import Texts
+
+_GRAM = 4  # tokens
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+_Gram = tuple[str, ...]
+
+
+class Shared(NamedTuple):
+    """What a candidate has in common with the change.
+
+    ``names``: Jaccard of the parts of its name and of the nearest changed unit's. ``same``,
+    ``before`` and ``after``: ln(1 + Σ idf) of the token 4-grams that it shares with the changed
+    lines, with those that only deleted lines have, and with those that only added lines have.
+    """
+
+    names: float = 0.0
+    same: float = 0.0
+    before: float = 0.0
+    after: float = 0.0
+
+
+class Overlap:
+    """Names like those of the changed units, and token sequences like those of changed lines."""
+
+    def __init__(self, search: Search, texts: Texts) -> None:
+        self._index = search.index
+        self._texts = texts
+
+    def terms(self, asked: Asked, docs: Sequence[int]) -> list[Shared]:
+        """Compare docs with a change.
+
+        4-grams stand within a line; their idf, ln(1 + (N − n + 0.5) / (n + 0.5)), is over
+        the candidates.
+        """
+        names = [_subtokens(unit.symbol) for unit in asked.units if unit.symbol]
+        deleted, added = _grams(asked.deleted), _grams(asked.added)
+        wanted = deleted | added
+        self._texts.load(self._index.doc(doc).blob for doc in docs)
+        shared = [self._shared(doc, wanted) for doc in docs]
+        times = Counter(gram for grams in shared for gram in grams)
+        total = len(docs)
+        rarity = {g: float(np.log1p((total - n + 0.5) / (n + 0.5))) for g, n in times.items()}
+
+        def weight(grams: set[_Gram]) -> float:
+            return float(np.log1p(sum(sorted(rarity[gram] for gram in grams))))
+
+        found = []
+        for doc, grams in zip(docs, shared, strict=True):
+            own = _subtokens(self._index.doc(doc).symbol)
+            similar = max((len(own & n) / len(own | n) for n in names if own | n), default=0.0)
+            sides = (grams, grams - added, grams - deleted)
+            found.append(Shared(similar, *map(weight, sides)))
+        return found
+
+    def _shared(self, number: int, wanted: set[_Gram]) -> set[_Gram]:
+        doc = self._index.doc(number)
+        return _grams(self._texts.lines(doc.blob)[doc.start - 1 : doc.end]) & wanted
+
+
+def _grams(lines: Sequence[str]) -> set[_Gram]:
+    found: set[_Gram] = set()
+    for line in lines:
+        tokens = _TOKEN.findall(line)
+        found.update(tuple(tokens[i : i + _GRAM]) for i in range(len(tokens) - _GRAM + 1))
+    return found
+
+
+def _subtokens(symbol: str) -> set[str]:
+    last = symbol.rpartition(".")[2]
+    return {part for word in words(last) for part in parts(word)}

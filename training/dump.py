@@ -1,0 +1,139 @@
+"""Writes what the pipeline knows of each case's candidates, and which of them are gold.
+
+    python training/dump.py --cases FILE.jsonl… --repos DIR --index-dir DIR --out DIR [--jobs N]
+
+One REPOSITORY/CASE.npz a case: ``x`` (n, features) float32, ``gold`` (n, gold items) bool,
+``length`` (n,) characters, ``place`` (n, 3) path number, first line, first line of the unit,
+``test`` (n,), ``gold_test`` and ``only`` (gold items,) bool. Cases that are there are not made again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import multiprocessing
+from pathlib import Path
+
+import numpy as np
+
+from coderag_ci import features, overlap, search
+from coderag_ci.config import Config, weights_of
+from coderag_ci.deadline import Deadline
+from coderag_ci.errors import CoderagError
+from coderag_ci.eval import cases
+from coderag_ci.eval.outcome import Piece, chunk_ranks
+from coderag_ci.eval.run import index_directory, index_views
+from coderag_ci.eval.sight import Sight, Unusable, see
+from coderag_ci.gitrepo import GitRepo
+from coderag_ci.job import Job
+from coderag_ci.pathrules import TEST, PathRules
+from coderag_ci.progress import Progress
+from coderag_ci.trace import Recorder
+
+_SLICE = 8  # cases whose blobs are parsed at once
+_CONFIG = Config(top_k=1, rerank_model="none")
+
+
+def dump(case: cases.Case, sight: Sight, repo: GitRepo, index_dir: Path, out: Path) -> None:
+    """Write the features and the gold of one case's candidates."""
+    config, rules = _CONFIG, PathRules(_CONFIG)
+    job = Job(repo, sight.change, config, index_dir, Deadline(0), Progress(quiet=True))
+    found = search.search(job, sight.diff, sight.view, rules, Recorder(), case.query_files)
+    ranking = found.ranking
+    if ranking is None:
+        return
+    docs = features.candidates(ranking.ranked)
+    shared = overlap.Overlap(ranking.prepared, ranking.texts).terms(ranking.asked, docs)
+    by_doc = dict(zip(docs, shared, strict=True))
+    weights = weights_of(config)
+    x = features.matrix(ranking.prepared, ranking.asked, ranking.ranked, by_doc, weights, docs)
+    index = ranking.prepared.index
+    gold = np.zeros((len(docs), len(case.gold)), bool)
+    length = np.zeros(len(docs), np.int32)
+    test = np.zeros(len(docs), bool)
+    paths: dict[str, int] = {}
+    place = np.zeros((len(docs), 3), np.int32)
+    for at, number in enumerate(docs):
+        doc = index.doc(number)
+        piece = Piece(doc.path, ((doc.start, doc.end),), bool(doc.flags & TEST))
+        gold[at] = [rank > 0 for rank in chunk_ranks(case, [piece])]
+        length[at] = sum(
+            len(line) + 1 for line in ranking.texts.lines(doc.blob)[doc.start - 1 : doc.end]
+        )
+        test[at] = piece.is_test
+        place[at] = (paths.setdefault(doc.path, len(paths)), doc.start, doc.unit[0])
+    gold_test = np.array([item.is_test for item in case.gold], bool)
+    file_only = np.array([item.file_only for item in case.gold], bool)
+    temporary = out.with_suffix(".tmp.npz")
+    np.savez_compressed(
+        temporary,
+        x=x,
+        gold=gold,
+        length=length,
+        test=test,
+        gold_test=gold_test,
+        only=file_only,
+        place=place,
+    )
+    temporary.rename(out)
+
+
+def _some(task: tuple[str, Path, list[cases.Case], Path, Path]) -> tuple[str, int, str]:
+    name, place, some, index_dir, out = task
+    repo = GitRepo(str(place))
+    made, last = 0, ""
+    rules = PathRules(_CONFIG)
+    folder = index_directory(repo, index_dir, name)
+    out = out / name.replace("/", "+")
+    out.mkdir(parents=True, exist_ok=True)
+    files = {case.id: out / (case.id.replace("/", "+") + ".npz") for case in some}
+    left = [case for case in some if not files[case.id].exists()]
+    made += len(some) - len(left)
+    for start in range(0, len(left), _SLICE):
+        sights: dict[str, Sight] = {}
+        for case in left[start : start + _SLICE]:
+            try:
+                sights[case.id] = see(repo, case, rules)
+            except Unusable as error:
+                last = str(error)
+        index_views(repo, list(sights.values()), folder)
+        for case in left[start : start + _SLICE]:
+            if case.id not in sights:
+                continue
+            try:
+                dump(case, sights[case.id], repo, folder, files[case.id])
+                made += 1
+            except CoderagError as error:
+                last = str(error)
+    return name, made, last
+
+
+def main() -> None:
+    """Read the arguments, dump in processes, say what was made."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=Path, nargs="+", required=True)
+    parser.add_argument("--repos", type=Path, required=True)
+    parser.add_argument("--index-dir", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--every", type=int, default=1, help="take every Nth case")
+    parser.add_argument("--jobs", type=int, default=1)
+    given = parser.parse_args()
+    tasks = []
+    for file in given.cases:
+        found, _ = cases.read(str(file))
+        by_repo: dict[str, list[cases.Case]] = {}
+        for _, case in found[:: given.every]:
+            name = file.stem.replace("+", "/") if "+" in file.stem else case.repo
+            by_repo.setdefault(name, []).append(case)
+        for repo, some in by_repo.items():
+            some.sort(key=lambda case: (case.date, case.id))
+            place = given.repos / repo.replace("/", "+")
+            tasks.append((repo, place, some, given.index_dir, given.out))
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(given.jobs, context) as pool:
+        for name, made, last in pool.map(_some, tasks):
+            print(name, made, last, flush=True)
+
+
+if __name__ == "__main__":
+    main()
