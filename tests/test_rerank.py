@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from coderag_ci.features import formula_of
+from coderag_ci.overlap import Overlap
 from coderag_ci.pathrules import stem_of
 from coderag_ci.queries import Asked, Query
-from coderag_ci.rerank import Overlap
 from tests.conftest import Command
 from tests.packs import pack_of, shop
 from tests.repository import Repository
@@ -38,7 +39,7 @@ def scores(symbols: list[str], lines: list[str], what: Asked) -> list[float]:
     files = {f"{n}.py": ([symbol], [["word"]]) for n, symbol in enumerate(symbols)}
     search = search_of(files)
     texts = Lines({search.index.doc(n).blob: line for n, line in enumerate(lines)})
-    return Overlap(search, texts).scores(what, range(len(symbols)))
+    return [formula_of(one) for one in Overlap(search, texts).terms(what, range(len(symbols)))]
 
 
 def test_a_unit_of_a_like_name_gains_the_share_of_common_parts() -> None:

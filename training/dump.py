@@ -4,7 +4,8 @@
 
 One REPOSITORY/CASE.npz a case: ``x`` (n, features) float32, ``gold`` (n, gold items) bool,
 ``length`` (n,) characters, ``place`` (n, 3) path number, first line, first line of the unit,
-``test`` (n,), ``gold_test`` and ``only`` (gold items,) bool. Cases that are there are not made again.
+``test`` (n,), ``gold_test`` and ``only`` (gold items,) bool. Cases that are there are not made
+again.
 """
 
 from __future__ import annotations
