@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from coderag_ci import weights
 from coderag_ci.diff import Diff, FileDiff, Hunk
 from coderag_ci.index import Doc
 from coderag_ci.pack import Channel, DiffFile, Dropped, Evidence, Fact, telling
@@ -25,7 +26,6 @@ _HUNK_OVERHEAD = 24
 _NAMES_SHARE = 0.4  # of the diff's quota, for the headings of its files
 _MOST_PARTS = 2  # chunks of one unit
 _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
-_LENGTH_WEIGHT = 0.5  # how much a long piece has to be better than a short one
 _OWN_SHARE = 0.2  # of the evidence budget, kept for the rest of the changed units
 
 
@@ -340,7 +340,7 @@ def _cost(piece: _Piece, texts: Texts, count: Counter) -> int:
 
 def _worth(piece: _Piece, texts: Texts, count: Counter) -> float:
     """Return what a piece is worth for its place: its score − 0.5 · ln(tokens + 20)."""
-    return piece.scores.get("final", 0.0) - _LENGTH_WEIGHT * math.log(
+    return piece.scores.get("final", 0.0) - weights.LENGTH * math.log(
         _cost(piece, texts, count) + 20
     )
 

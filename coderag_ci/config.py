@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from coderag_ci import weights
 from coderag_ci.errors import UsageError
 
 FILE_NAME = ".coderag.yml"
@@ -39,19 +40,19 @@ class Paths(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keb
 class Channels(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """Weight of each recall channel in the fusion; 0 switches a channel off."""
 
-    subject: Weight = 3.0
-    uses: Weight = 1.75
-    gone: Weight = 1.75
-    co_changed_lines: Weight = 1.25
-    diff: Weight = 1.0
-    co_change: Weight = 1.0
-    deleted: Weight = 0.75
-    defines: Weight = 0.75
-    kept: Weight = 0.75
-    changed: Weight = 0.5
-    new: Weight = 0.5
-    test: Weight = 0.5
-    dense: Weight = 1.0
+    subject: Weight = weights.CHANNELS["subject"]
+    uses: Weight = weights.CHANNELS["uses"]
+    gone: Weight = weights.CHANNELS["gone"]
+    co_changed_lines: Weight = weights.CHANNELS["co-changed-lines"]
+    diff: Weight = weights.CHANNELS["diff"]
+    co_change: Weight = weights.CHANNELS["co-change"]
+    deleted: Weight = weights.CHANNELS["deleted"]
+    defines: Weight = weights.CHANNELS["defines"]
+    kept: Weight = weights.CHANNELS["kept"]
+    changed: Weight = weights.CHANNELS["changed"]
+    new: Weight = weights.CHANNELS["new"]
+    test: Weight = weights.CHANNELS["test"]
+    dense: Weight = weights.CHANNELS["dense"]
 
 
 CHANNEL_NAMES = Channels.__struct_encode_fields__

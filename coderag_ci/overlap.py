@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coderag_ci import weights
 from coderag_ci.channels import Search
 from coderag_ci.parse.terms import parts, words
 from coderag_ci.queries import Asked
@@ -23,15 +24,18 @@ _Gram = tuple[str, ...]
 class Shared(NamedTuple):
     """What a candidate has in common with the change.
 
-    ``names``: Jaccard of the parts of its name and of the nearest changed unit's. ``same``,
-    ``before`` and ``after``: ln(1 + Σ idf) of the token 4-grams that it shares with the changed
-    lines, with those that only deleted lines have, and with those that only added lines have.
+    ``names``: Jaccard of the parts of its name and of the nearest changed unit's. ``same`` and
+    ``before``: ln(1 + Σ idf) of the token 4-grams that it shares with the changed lines, and
+    with those that only deleted lines have: what still has the old pattern may have to follow.
     """
 
     names: float = 0.0
     same: float = 0.0
     before: float = 0.0
-    after: float = 0.0
+
+    def gain(self) -> float:
+        """Return what this adds to the fused score."""
+        return weights.NAMES * self.names + weights.SAME * self.same + weights.BEFORE * self.before
 
 
 class Overlap:
@@ -63,7 +67,7 @@ class Overlap:
         for doc, grams in zip(docs, shared, strict=True):
             own = _subtokens(self._index.doc(doc).symbol)
             similar = max((len(own & n) / len(own | n) for n in names if own | n), default=0.0)
-            sides = (grams, grams - added, grams - deleted)
+            sides = (grams, grams - added)
             found.append(Shared(similar, *map(weight, sides)))
         return found
 

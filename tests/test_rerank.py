@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from coderag_ci.features import formula_of
 from coderag_ci.overlap import Overlap
 from coderag_ci.pathrules import stem_of
 from coderag_ci.queries import Asked, Query
@@ -39,7 +38,7 @@ def scores(symbols: list[str], lines: list[str], what: Asked) -> list[float]:
     files = {f"{n}.py": ([symbol], [["word"]]) for n, symbol in enumerate(symbols)}
     search = search_of(files)
     texts = Lines({search.index.doc(n).blob: line for n, line in enumerate(lines)})
-    return [formula_of(one) for one in Overlap(search, texts).terms(what, range(len(symbols)))]
+    return [one.gain() for one in Overlap(search, texts).terms(what, range(len(symbols)))]
 
 
 def test_a_unit_of_a_like_name_gains_the_share_of_common_parts() -> None:
@@ -92,3 +91,16 @@ def test_rerank_0_and_none_leave_the_fused_order(repository: Repository, command
         scored = [e["scores"] for e in pack["evidence"] if e["scores"]]
         assert scored
         assert all(s == {"fused": s["fused"], "final": s["fused"]} for s in scored)
+
+
+def test_what_still_has_the_code_before_the_change_gains_most() -> None:
+    """It may have to follow; what has the new code already does."""
+    what = Asked(
+        [Query("x.py", "f", "function", (1, 2), added=["n(a, b)"], deleted=["o(a, b)"])], ""
+    )
+    search = search_of({f"{n}.py": ([f"s{n}"], [["word"]]) for n in range(3)})
+    held = ["o(a, b)", "n(a, b)", "y"]
+    lines = Lines({search.index.doc(n).blob: line for n, line in enumerate(held)})
+    old, new, neither = Overlap(search, lines).terms(what, range(3))
+    assert old.gain() > new.gain() > neither.gain() == 0
+    assert old.before > 0 == new.before

@@ -4,8 +4,8 @@
 
 One REPOSITORY/CASE.npz a case: ``x`` (n, features) float32, ``gold`` (n, gold items) bool,
 ``length`` (n,) characters, ``place`` (n, 3) path number, first line, first line of the unit,
-``test`` (n,), ``gold_test`` and ``only`` (gold items,) bool. Cases that are there are not made
-again.
+``loose`` (gold items,) bool: the top of a file (imports, as a rule), or a place inside it that
+is arbitrary. Cases that are there are not made again.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import concurrent.futures
 import multiprocessing
 from pathlib import Path
 
+import features
 import numpy as np
 
-from coderag_ci import features, overlap, search
+from coderag_ci import overlap, search
 from coderag_ci.config import Config, weights_of
 from coderag_ci.deadline import Deadline
 from coderag_ci.errors import CoderagError
@@ -31,6 +32,7 @@ from coderag_ci.pathrules import TEST, PathRules
 from coderag_ci.progress import Progress
 from coderag_ci.trace import Recorder
 
+_LOOSE = frozenset({"toplevel", "module"})
 _SLICE = 8  # cases whose blobs are parsed at once
 _CONFIG = Config(top_k=1, rerank_model="none")
 
@@ -51,7 +53,6 @@ def dump(case: cases.Case, sight: Sight, repo: GitRepo, index_dir: Path, out: Pa
     index = ranking.prepared.index
     gold = np.zeros((len(docs), len(case.gold)), bool)
     length = np.zeros(len(docs), np.int32)
-    test = np.zeros(len(docs), bool)
     paths: dict[str, int] = {}
     place = np.zeros((len(docs), 3), np.int32)
     for at, number in enumerate(docs):
@@ -61,21 +62,10 @@ def dump(case: cases.Case, sight: Sight, repo: GitRepo, index_dir: Path, out: Pa
         length[at] = sum(
             len(line) + 1 for line in ranking.texts.lines(doc.blob)[doc.start - 1 : doc.end]
         )
-        test[at] = piece.is_test
         place[at] = (paths.setdefault(doc.path, len(paths)), doc.start, doc.unit[0])
-    gold_test = np.array([item.is_test for item in case.gold], bool)
-    file_only = np.array([item.file_only for item in case.gold], bool)
+    loose = np.array([item.file_only or item.kind in _LOOSE for item in case.gold], bool)
     temporary = out.with_suffix(".tmp.npz")
-    np.savez_compressed(
-        temporary,
-        x=x,
-        gold=gold,
-        length=length,
-        test=test,
-        gold_test=gold_test,
-        only=file_only,
-        place=place,
-    )
+    np.savez_compressed(temporary, x=x, gold=gold, length=length, place=place, loose=loose)
     temporary.rename(out)
 
 

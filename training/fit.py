@@ -1,14 +1,13 @@
-"""Fits the ranker on dumped cases and writes ``coderag_ci/ranker.json``.
+"""Fits rankers on dumped cases and prints what each gives, beside the formula.
 
-    python training/fit.py --dump DIR [--check DIR] [--out coderag_ci/ranker.json]
+    python training/fit.py --dump DIR --check DIR
 
-DIR is what ``training/dump.py`` wrote. Folds are by repository: what is printed for the
-ranker of the folds is out of fold. ``--check`` prints the same for the finished ranker on cases
-that it was not fitted on. Needs lightgbm and scipy.
-
-The ranker is LambdaMART (Burges 2010), 0/1 gains. Each case is learnt twice, with its title and
-without, since a dirty work tree has none. Gold of a place inside a file that is arbitrary, and
-candidates that are nothing but such gold, are left out.
+The DIRs are what ``training/dump.py`` wrote: cases to fit on, and others. Fitted are the
+formula's own weights by the listwise softmax loss (ListNet, Cao et al. 2007), the same over all
+features, and LambdaMART (Burges 2010) on top of the formula. Each case is learnt twice, with
+its title and without, since a dirty work tree has none. Gold at the top of a file, or of which
+the place is arbitrary, is left out, and so are candidates that are nothing else. Needs lightgbm
+and scipy.
 """
 
 from __future__ import annotations
@@ -21,18 +20,21 @@ from pathlib import Path
 from typing import Any
 
 import lightgbm
-import msgspec
 import numpy as np
+from features import NAMES, beside
 from scipy import optimize
 
-from coderag_ci.config import Config, weights_of
+from coderag_ci import weights
+from coderag_ci.channels import CHANNELS
 from coderag_ci.eval.metrics import measure
-from coderag_ci.features import NAMES, beside
-from coderag_ci.files import write_whole
-from coderag_ci.ranker import Fitted, Tree
 
-_FOLDS = 5
-_TREES = 300
+_TREES = 100
+_PENALTY = 1e-3
+_QUOTAS = (2000, 4000, 8000)
+_CHARACTERS_PER_TOKEN = 2.9  # of code, with the numbers of its lines
+_TOKENS_AROUND = 60
+_MOST_PIECES = 40
+_MOST_CANDIDATES = 120
 _PARAMETERS: dict[str, Any] = {
     "objective": "lambdarank",
     "lambdarank_truncation_level": 15,
@@ -47,6 +49,7 @@ _PARAMETERS: dict[str, Any] = {
     "force_row_wise": True,
 }
 _COLUMN = {name: number for number, name in enumerate(NAMES)}
+_TERMS = (*CHANNELS, "names", "same", "before")
 _METRICS = ("recall@10", "hit@10", "mrr", "ndcg@10")
 
 Numbers = Any  # numpy arrays, whose shapes the comments give
@@ -69,11 +72,13 @@ def read(folder: Path) -> list[Group]:
     found = []
     for path in sorted(folder.glob("*/*.npz")):
         data = np.load(path)
-        kept = ~data["only"]
-        if not kept.any() or len(data["x"]) < 2:
+        loose, gold = data["loose"], data["gold"]
+        rows = gold[:, ~loose].any(axis=1) | ~gold.any(axis=1)
+        if loose.all() or rows.sum() < 2:
             continue
-        x, gold = data["x"], data["gold"][:, kept]
-        found.append(Group(path.parent.name, x, untitled(x, data["place"]), gold, data["length"]))
+        x, place = data["x"][rows], data["place"][rows]
+        bare = untitled(x, place)
+        found.append(Group(path.parent.name, x, bare, gold[rows][:, ~loose], data["length"][rows]))
     return found
 
 
@@ -82,7 +87,7 @@ def untitled(x: Numbers, place: Numbers) -> Numbers:
     found = x.copy()
     found[:, _COLUMN["channels"]] -= found[:, _COLUMN["subject"]] > 0
     formula = found[:, _COLUMN["formula"]] - (
-        weights_of(Config())["subject"] * found[:, _COLUMN["subject"]]
+        weights.CHANNELS["subject"] * found[:, _COLUMN["subject"]]
     )
     for name in ("subject", "subject:top", "subject:z", "titled"):
         found[:, _COLUMN[name]] = 0
@@ -99,17 +104,21 @@ def _stacked(groups: Sequence[Group]) -> tuple[Numbers, Numbers, list[int]]:
     return x, y.astype(np.int32), [len(group.gold) for group in some for _ in range(2)]
 
 
-def lambdamart(groups: Sequence[Group]) -> lightgbm.Booster:
-    """Fit the trees."""
+def lambdamart(groups: Sequence[Group]) -> Score:
+    """Fit trees that correct the formula."""
     x, y, sizes = _stacked(groups)
-    return lightgbm.train(_PARAMETERS, lightgbm.Dataset(x, y, group=sizes), _TREES)
+    base = _COLUMN["formula:z"]
+    data = lightgbm.Dataset(x, y, group=sizes, init_score=x[:, base].astype(np.float64))
+    trees = lightgbm.train(_PARAMETERS, data, _TREES)
+    return lambda some: some[:, base] + trees.predict(some)
 
 
-def linear(groups: Sequence[Group], penalty: float = 1e-3) -> Score:
-    """Fit weights by the listwise softmax loss (ListNet, Cao et al. 2007), for comparison."""
+def linear(groups: Sequence[Group], names: Sequence[str]) -> tuple[Score, Numbers]:
+    """Fit weights of some features; returns the score and the weights."""
     x, y, sizes = _stacked(groups)
-    mean, spread = x.mean(axis=0), x.std(axis=0) + 1e-6
-    z = (x - mean) / spread
+    columns = [_COLUMN[name] for name in names]
+    spread = x[:, columns].std(axis=0) + 1e-6
+    z = x[:, columns] / spread
     starts = np.cumsum([0, *sizes])[:-1]
     of_case = np.repeat(np.arange(len(sizes)), sizes)
     share = y / np.add.reduceat(y, starts)[of_case]
@@ -117,16 +126,16 @@ def linear(groups: Sequence[Group], penalty: float = 1e-3) -> Score:
     def loss(weight: Numbers) -> tuple[float, Numbers]:
         score = z @ weight
         score -= np.maximum.reduceat(score, starts)[of_case]
-        total = np.add.reduceat(np.exp(score), starts)
-        log = score - np.log(total)[of_case]
+        log = score - np.log(np.add.reduceat(np.exp(score), starts))[of_case]
         gradient = z.T @ (np.exp(log) - share)
-        value = -float((share * log).sum()) / len(sizes) + penalty * float(weight @ weight)
-        return value, gradient / len(sizes) + 2 * penalty * weight
+        value = -float((share * log).sum()) / len(sizes) + _PENALTY * float(weight @ weight)
+        return value, gradient / len(sizes) + 2 * _PENALTY * weight
 
     found = optimize.minimize(
-        loss, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 80}
+        loss, np.zeros(len(columns)), jac=True, method="L-BFGS-B", options={"maxiter": 80}
     )
-    return lambda features: (features - mean) / spread @ found.x
+    weight = found.x / spread
+    return lambda some: some[:, columns] @ weight, weight
 
 
 def ranks_of(gold: Numbers, score: Numbers) -> list[int]:
@@ -135,100 +144,58 @@ def ranks_of(gold: Numbers, score: Numbers) -> list[int]:
     return np.where(ordered.any(axis=0), ordered.argmax(axis=0) + 1, 0).tolist()
 
 
-def describe(label: str, groups: Sequence[Group], scores: Sequence[Numbers]) -> None:
-    """Print the mean metrics of some scores."""
-    ranks = [ranks_of(group.gold, score) for group, score in zip(groups, scores, strict=True)]
-    values = {name: np.mean([measure(name, one) for one in ranks]) for name in _METRICS}
-    print(
-        f"{label:24}",
-        "  ".join(f"{name} {value:.3f}" for name, value in values.items()),
-        flush=True,
-    )
+def pack_recall(group: Group, score: Numbers, quota: int) -> float:
+    """Return what share of the gold about ``quota`` tokens of the best candidates show."""
+    tokens = group.length / _CHARACTERS_PER_TOKEN + _TOKENS_AROUND
+    best = np.argsort(-score, kind="stable")[:_MOST_CANDIDATES]
+    worth = score[best] - weights.LENGTH * np.log(tokens[best] + 20)
+    left, taken = float(quota), []
+    for at in best[np.argsort(-worth, kind="stable")]:
+        if tokens[at] <= left and len(taken) < _MOST_PIECES:
+            left -= tokens[at]
+            taken.append(at)
+    return float(group.gold[taken].any(axis=0).mean()) if taken else 0.0
 
 
-def cross_validate(groups: Sequence[Group]) -> None:
-    """Print the formula's figures, and out of fold those of the fitted rankers."""
-    repos = sorted({group.repo for group in groups})
-    np.random.default_rng(0).shuffle(repos)
-    fold = {repo: number % _FOLDS for number, repo in enumerate(repos)}
-    found: dict[str, list[Numbers]] = {name: [None] * len(groups) for name in _LABELS}
-    for number in range(_FOLDS):
-        rest = [group for group in groups if fold[group.repo] != number]
-        trees, weights = lambdamart(rest), linear(rest)
-        for at, group in enumerate(groups):
-            if fold[group.repo] == number:
-                found["LambdaMART"][at] = trees.predict(group.titled)
-                found["LambdaMART, no title"][at] = trees.predict(group.untitled)
-                found["linear"][at] = weights(group.titled)
-                found["linear, no title"][at] = weights(group.untitled)
-    column = _COLUMN["formula"]
-    describe("formula", groups, [group.titled[:, column] for group in groups])
-    describe("formula, no title", groups, [group.untitled[:, column] for group in groups])
-    for label, scores in found.items():
-        describe(label, groups, scores)
-
-
-_LABELS = ("linear", "linear, no title", "LambdaMART", "LambdaMART, no title")
-
-
-def tree_of(node: dict[str, Any]) -> Tree:
-    """Turn a tree as lightgbm dumps it into lists."""
-    rows: list[list[float]] = []
-
-    def add(some: dict[str, Any]) -> int:
-        at = len(rows)
-        if "leaf_value" in some:
-            rows.append([0, 0.0, at, at, some["leaf_value"]])
-            return at
-        rows.append([])
-        left, right = add(some["left_child"]), add(some["right_child"])
-        rows[at] = [some["split_feature"], some["threshold"], left, right, some["internal_value"]]
-        return at
-
-    add(node)
-    feature, threshold, left, right, value = zip(*rows, strict=True)
-    return Tree(
-        tuple(map(int, feature)),
-        tuple(threshold),
-        tuple(map(int, left)),
-        tuple(map(int, right)),
-        tuple(round(one, 6) for one in value),
-    )
-
-
-def write(booster: lightgbm.Booster, groups: Sequence[Group], path: Path) -> None:
-    """Write the ranker's file, a tree a line."""
-    trees = tuple(tree_of(one["tree_structure"]) for one in booster.dump_model()["tree_info"])
-    command = "python training/fit.py --dump DIR --out coderag_ci/ranker.json"
-    on = f"{len(groups)} cases of {len({group.repo for group in groups})} repositories"
-    head, _, rest = msgspec.json.encode(Fitted(command, on, NAMES, trees)).partition(b'"trees":[')
-    write_whole(str(path), head + b'"trees":[\n' + rest.replace(b"},{", b"},\n{") + b"\n")
+def describe(label: str, groups: Sequence[Group], ranker: Score) -> None:
+    """Print the mean metrics of a ranker with title, and without."""
+    for side, titled in (("", True), (", no title", False)):
+        some = [group.titled if titled else group.untitled for group in groups]
+        found = [ranker(x) for x in some]
+        ranks = [ranks_of(group.gold, one) for group, one in zip(groups, found, strict=True)]
+        values = {name: np.mean([measure(name, one) for one in ranks]) for name in _METRICS}
+        for quota in _QUOTAS:
+            shown = [pack_recall(g, one, quota) for g, one in zip(groups, found, strict=True)]
+            values[f"pack@{quota}"] = np.mean(shown)
+        text = "  ".join(f"{name} {value:.3f}" for name, value in values.items())
+        print(f"{label + side:32}", text, flush=True)
 
 
 def main() -> None:
-    """Read the arguments; cross-validate, fit, check, write."""
+    """Read the arguments, fit, and print what each gives on the cases to check on."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dump", type=Path, required=True)
-    parser.add_argument("--check", type=Path)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--check", type=Path, required=True)
     given = parser.parse_args()
-    groups = read(given.dump)
-    if not groups:
-        sys.exit(f"{given.dump} holds no dumped case; run training/dump.py first")
-    print(f"{len(groups)} cases of {len({group.repo for group in groups})} repositories")
-    cross_validate(groups)
-    booster = lambdamart(groups)
-    if given.check:
-        others = read(given.check)
-        column = _COLUMN["formula"]
-        print(f"checked on {len(others)} other cases")
-        describe("formula", others, [group.titled[:, column] for group in others])
-        describe("LambdaMART", others, [booster.predict(group.titled) for group in others])
-        describe(
-            "LambdaMART, no title", others, [booster.predict(group.untitled) for group in others]
-        )
-    if given.out:
-        write(booster, groups, given.out)
+    groups, others = read(given.dump), read(given.check)
+    for folder, some in ((given.dump, groups), (given.check, others)):
+        if not some:
+            sys.exit(f"{folder} holds no dumped case; run training/dump.py first")
+        print(f"{folder}: {len(some)} cases of {len({group.repo for group in some})} repositories")
+    describe("formula", others, lambda x: x[:, _COLUMN["formula"]])
+    for name in _TERMS:
+        describe(f"formula without {name}", others, _without(name))
+    fitted, found = linear(groups, _TERMS)
+    print("fitted:", ", ".join(f"{n} {w:.2f}" for n, w in zip(_TERMS, found, strict=True)))
+    describe("fitted weights", others, fitted)
+    describe("all features, linear", others, linear(groups, NAMES)[0])
+    describe("LambdaMART", others, lambdamart(groups))
+
+
+def _without(name: str) -> Score:
+    terms = {"names": weights.NAMES, "same": weights.SAME, "before": weights.BEFORE}
+    weight = {**weights.CHANNELS, **terms}[name]
+    return lambda x: x[:, _COLUMN["formula"]] - weight * x[:, _COLUMN[name]]
 
 
 if __name__ == "__main__":

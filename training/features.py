@@ -16,8 +16,6 @@ from coderag_ci.queries import Asked
 DEPTH = 100  # first docs of each channel that are candidates
 _K = 60.0
 _STEEP_K = 10.0
-_NAMES_WEIGHT = 1.0
-_SAME_WEIGHT = 0.1
 _CALLABLE = frozenset({"function", "method", "macro"})
 _LOOSE = frozenset({"toplevel", "window"})
 
@@ -28,7 +26,6 @@ NAMES: tuple[str, ...] = (
     "names",
     "same",
     "before",
-    "after",
     "channels",
     "length",
     "test",
@@ -61,11 +58,6 @@ NAMES: tuple[str, ...] = (
 def candidates(ranked: Mapping[str, Ranked]) -> list[int]:
     """Return the docs that are among the first 100 of a channel, in order of doc number."""
     return sorted({doc for found in ranked.values() for doc in found.docs[:DEPTH]})
-
-
-def formula_of(shared: Shared) -> float:
-    """Return what the formula adds to the fused score: names + 0.1 · same."""
-    return _NAMES_WEIGHT * shared.names + _SAME_WEIGHT * shared.same
 
 
 def matrix(
@@ -117,7 +109,7 @@ def matrix(
     for doc, at in row.items():
         about = search.index.doc(doc)
         files.setdefault(about.path, []).append(at)
-        found[at, column["names"] : column["after"] + 1] = shared.get(doc, Shared())
+        found[at, column["names"] : column["before"] + 1] = shared.get(doc, Shared())
         holder, _, last = about.symbol.rpartition(".")
         past = search.past
         found[at, column["length"] : column["formula"]] = (
@@ -138,7 +130,7 @@ def matrix(
             math.log1p(past.often[about.path]),
             *whole,
         )
-    formula = np.array([formula_of(shared.get(doc, Shared())) for doc in docs], np.float32)
+    formula = np.array([shared.get(doc, Shared()).gain() for doc in docs], np.float32)
     for channel in (name for name in CHANNELS if name in ranked):
         formula += weights[channel] * found[:, column[channel]]
     found[:, column["formula"] :] = beside(formula, files.values())
