@@ -13,6 +13,7 @@ from coderag_ci.gitrepo import Commit, GitRepo
 MOST_COMMITS = 4_000  # read of a history, the newest; merges bring nothing
 _MOST_FILES = 30  # of a commit; more is a sweep
 _MOST_PATCHES = 30  # commits on a changed file whose lines are read
+_MOST_OTHERS = 20  # commits on a changed file whose other files are kept
 _MOST_PATHS = 8  # changed files whose earlier commits' lines are read
 _SHORTEST = 8  # signs of a line that tells something
 
@@ -23,7 +24,8 @@ class Past:
 
     ``together``: other path to Σ 1/√(files − 1) over the commits that changed it with one of
     the changed paths; ``times``: other path to how often that was; ``of``: how many commits
-    changed one of them; ``recent``: changed path to its newest such commits.
+    changed one of them; ``recent``: changed path to its newest such commits; ``others``:
+    changed path to the other files of each of its newest such commits.
     """
 
     commits: int = 0
@@ -31,6 +33,7 @@ class Past:
     together: dict[str, float] = field(default_factory=dict)
     times: dict[str, int] = field(default_factory=dict)
     recent: dict[str, list[str]] = field(default_factory=dict)
+    others: dict[str, list[frozenset[str]]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
 
 
@@ -52,6 +55,10 @@ def read(repo: GitRepo, base: str, paths: Sequence[str]) -> Past:
         if not own or not commit.parents or len(files) > _MOST_FILES:
             continue
         past.of += 1
+        for path in own:
+            known = past.others.setdefault(path, [])
+            if len(known) < _MOST_OTHERS:
+                known.append(frozenset(files - {path}))
         for path in own & past.recent.keys():
             if len(past.recent[path]) < _MOST_PATCHES:
                 past.recent[path].append(commit.id)
