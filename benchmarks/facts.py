@@ -25,17 +25,16 @@ import math
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from coderag_ci import diff, history, index, view
 from coderag_ci.config import Config
 from coderag_ci.diff import Diff, FileDiff
-from coderag_ci.errors import CoderagError
 from coderag_ci.eval import cochange
 from coderag_ci.eval.gold import is_code
-from coderag_ci.eval.sight import Unusable, with_one_file
+from coderag_ci.eval.sight import with_one_file
 from coderag_ci.facts import dangling, partner, signature, twin
 from coderag_ci.facts.given import Given
 from coderag_ci.gitrepo import Commit, Entry, GitRepo, Sides
@@ -44,15 +43,18 @@ from coderag_ci.pathrules import TEST, PathRules
 from coderag_ci.store import Store
 from coderag_ci.text import Texts
 
-_MOST_COMMITS = 600  # of a repository that are looked at
+_MOST_NAMES = 10  # that a change may have removed, looked up in head
+_MOST_COMMITS = 400  # of a repository that are looked at
 _MOST_LEFT_OUT = 4  # code files of a commit that are left out in turn
 _NEAR = {"dangling": 1, "signature": 3, "twin": 1}  # lines around a place
 MODULES = {"dangling": dangling, "signature": signature, "twin": twin, "partner": partner}
 _WORD = re.compile(r"\w+")
 _DEFINES = re.compile(
-    r"\b(?:def|class|func|fn|function|interface|struct|enum|trait|type|module|define|const|let|var)"
+    r"\b(?:def|class|func|fn|function|interface|struct|enum|trait|type|module|define)"
     r"\s+(?:\([^)]*\)\s*)?(?:self\.)?(\w{4,})"
-    r"|\b[\w>\]&*]+\s+[*&]?(\w{4,})\s*\([^;]*$"
+    r"|\b(?:const|let|var)\s+(\w{4,})\s*=\s*(?:async\b|function\b|\()"
+    r"|\b(?!(?:return|new|await|throw|else|case|yield|not|and|or|in|if)\s)[\w>\]&*]+"
+    r"\s+[*&]?(\w{4,})\s*\([^;]*$"
     r"|^.\s*(?:static |async )*(\w{4,})\s*\([^;]*\)\s*\{"
 )
 
@@ -97,41 +99,67 @@ def commits(repo: GitRepo, rules: PathRules) -> Iterator[Commit]:
             yield commit
 
 
-def worth(repo: GitRepo, commit: Commit, whole: Diff, kind: str) -> bool:
-    """Whether a change can give a fact of a kind at all; says nothing of whether it is right.
+def kinds_of(repo: GitRepo, commit: Commit, whole: Diff, kinds: Iterable[str]) -> set[str]:
+    """Return the kinds of which a change can give a fact at all, right or wrong.
 
-    Dangling: an added line no longer defines a name that a deleted one defined, and the name
-    is in the deleted lines of another file, or still somewhere. Signature: a name is defined
-    on a deleted and on an added line of a file.
+    Dangling: a name is on a deleted line that defines it, on no line of head that does, and
+    yet in head or in the deleted lines of another file. Signature: a name is defined on a
+    deleted and on an added line of one file. Twin: lines of two files were replaced that
+    had tokens in common which no added line has.
     """
     gone: dict[str, set[str]] = {}
     here: set[str] = set()
-    both = False
+    found = set(kinds) & {"partner"}
+    if _repeats(whole):
+        found.add("twin")
     words: dict[str, set[str]] = {}
     for file in whole.files:
         old, new = _defined(file, "-"), _defined(file, "+")
-        both = both or bool(old & new)
+        if old & new and file.status == "modified":
+            found.add("signature")
         here |= new
         for name in old:
             gone.setdefault(name, set()).add(file.path)
         deleted = (line for hunk in file.hunks for line in hunk.lines if line[0] == "-")
         words[file.path] = {word for line in deleted for word in _WORD.findall(line)}
-    if kind == "signature":
-        return both
-    if kind != "dangling":
-        return True
-    for name in sorted(gone.keys() - here)[:20]:
-        if any(name in words[path] for path in words.keys() - gone[name]):
-            return True
-        command = ["git", "-C", str(repo.git_dir), "grep", "-qwF", "-e", name, commit.id, "--"]
-        if subprocess.run(command, check=False, capture_output=True).returncode == 0:
-            return True
-    return False
+    if "dangling" in kinds:
+        names = sorted(gone.keys() - here)[:_MOST_NAMES]
+        if any(
+            _stays(repo, commit, name, any(name in words[p] for p in words.keys() - gone[name]))
+            for name in names
+        ):
+            found.add("dangling")
+    return found & set(kinds)
+
+
+def _repeats(whole: Diff) -> bool:
+    lines = (line for file in whole.files for hunk in file.hunks for line in hunk.lines)
+    added = twin.grams(line[1:] for line in lines if line[0] == "+")
+    files: dict[twin.Tokens, set[str]] = {}
+    for file in whole.files:
+        if file.kind == "text" and twin.is_source(file.old_path):
+            for _, text in twin.replaced(file):
+                for tokens, _ in twin.gone(text, added):
+                    files.setdefault(tokens, set()).add(file.old_path)
+    return any(len(paths) >= twin.FEWEST_FILES for paths in files.values())
+
+
+def _stays(repo: GitRepo, commit: Commit, name: str, forgotten: bool) -> bool:
+    """Whether head has a name, or would have it but for a file, and nothing that defines it."""
+    command = ["git", "-C", str(repo.git_dir), "grep", "-hwF", "-e", name, commit.id, "--"]
+    out = subprocess.run(command, check=False, capture_output=True).stdout
+    lines = out.decode("utf-8", "replace").split("\n")[:-1]
+    return (bool(lines) or forgotten) and not any(name in _names(f"+{line}") for line in lines)
+
+
+def _names(line: str) -> set[str]:
+    """Return the names that a line of a diff may define."""
+    return {name for some in _DEFINES.findall(line) for name in some if name}
 
 
 def _defined(file: FileDiff, sign: str) -> set[str]:
     lines = (line for hunk in file.hunks for line in hunk.lines if line[0] == sign)
-    return {name for line in lines for some in _DEFINES.findall(line) for name in some if name}
+    return {name for line in lines for name in _names(line)}
 
 
 class Bench:
@@ -142,20 +170,22 @@ class Bench:
         self.repo = GitRepo(str(place))
         self.rules = PathRules(Config())
         self.kept = Store(index_dir / name)
-        self.seconds: list[float] = []
+        self.seconds: dict[str, list[float]] = {kind: [] for kind in MODULES}
 
-    def measure(self, kind: str, most: int) -> Iterator[Stated]:
-        """Yield what is stated of a kind, with each file of some commits left out in turn."""
-        chosen: list[tuple[Commit, Diff]] = []
+    def measure(self, kinds: Sequence[str], most: int) -> Iterator[Stated]:
+        """Yield what is stated of some kinds, with each file of a commit left out in turn."""
+        chosen: dict[str, list[tuple[Commit, Diff]]] = {kind: [] for kind in kinds}
         for commit in itertools.islice(commits(self.repo, self.rules), _MOST_COMMITS):
+            wanted = [kind for kind, some in chosen.items() if len(some) < most]
+            if not wanted:
+                break
             whole = diff.compute(self.repo, Sides(commit.parents[0], commit.id), None)
-            if worth(self.repo, commit, whole, kind):
-                chosen.append((commit, whole))
-                if len(chosen) == most:
-                    break
-        self._parse(chosen)
-        for commit, whole in chosen:
-            yield from self._of(commit, whole, kind)
+            for kind in kinds_of(self.repo, commit, whole, wanted):
+                chosen[kind].append((commit, whole))
+        self._parse([one for some in chosen.values() for one in some])
+        for kind, some in chosen.items():
+            for commit, whole in some:
+                yield from self._of(commit, whole, kind)
 
     def _parse(self, chosen: Sequence[tuple[Commit, Diff]]) -> None:
         """Parse what several commits need at once, so that parsers start once for all."""
@@ -195,13 +225,11 @@ class Bench:
                 given = self._given(base, rest, seen, past)
             started = time.monotonic()
             found = MODULES[kind].facts(given)
-            self.seconds.append(time.monotonic() - started)
+            self.seconds[kind].append(time.monotonic() - started)
             for one in found:
                 yield self._stated(commit, file, one)
 
-    def _given(
-        self, base: str, change: Diff, seen: view.View, past: history.Past
-    ) -> Given:
+    def _given(self, base: str, change: Diff, seen: view.View, past: history.Past) -> Given:
         texts = Texts(self.repo, seen)
         old = view.of_paths(
             self.repo, base, [f.old_path for f in change.files if f.status != "added"], self.rules
@@ -218,9 +246,7 @@ class Bench:
         old_rows = index.rows_of(
             self.kept, [(f.old_path, f.old_blob) for f in change.files], size, fresh
         )
-        return Given(
-            self.repo, base, change, new_rows, old_rows, opened, texts, self.rules, past
-        )
+        return Given(self.repo, base, change, new_rows, old_rows, opened, texts, self.rules, past)
 
     def _stated(self, commit: Commit, file: FileDiff, one: Fact) -> Stated:
         places = [(place.path, place.line) for place in one.places]
@@ -231,6 +257,9 @@ class Bench:
                 path == file.path and any(line + n in changed for n in near)
                 for path, line in places
             )
+            if one.kind == "dangling":  # the file that was left out may define it again
+                name = one.text.split("`")[1].rpartition(".")[2]
+                confirmed += name in _defined(file, "+")
         else:
             confirmed = int(places[0][0] == file.path)
         return Stated(self.name, commit.id, file.path, one.kind, one.text, places, confirmed)
@@ -279,8 +308,9 @@ def main() -> None:
     parser.add_argument("--half", choices=("tune", "report", "all"), default="all")
     parser.add_argument("--out", type=Path, help="what was stated, as JSON Lines")
     options = parser.parse_args()
-    stated: dict[str, list[Stated]] = {kind: [] for kind in options.kinds.split(",")}
-    seconds: dict[str, list[float]] = {kind: [] for kind in stated}
+    kinds = options.kinds.split(",")
+    stated: list[Stated] = []
+    seconds: dict[str, list[float]] = {kind: [] for kind in kinds}
     for name in options.names or sorted(path.name for path in options.repos.iterdir()):
         if options.half not in ("all", half_of(name)):
             continue
@@ -288,23 +318,19 @@ def main() -> None:
         if len(bench.repo.tree("HEAD")) > options.most_files:
             continue
         started = time.monotonic()
-        for kind, found in stated.items():
-            bench.seconds = seconds[kind]
-            try:
-                found += bench.measure(kind, options.commits)
-            except (CoderagError, Unusable) as error:
-                print(f"{name}, {kind}: {error}")
+        stated += bench.measure(kinds, options.commits)
         bench.kept.close()
-        told = ", ".join(f"{len(found)} {kind}" for kind, found in stated.items())
-        print(f"{name}: {time.monotonic() - started:.0f} s; stated so far: {told}", flush=True)
+        for kind in kinds:
+            seconds[kind] += bench.seconds[kind]
+        took = time.monotonic() - started
+        print(f"{name}: {took:.0f} s, {len(stated)} stated so far", flush=True)
         if options.out is not None:
-            every = (one for found in stated.values() for one in found)
-            lines = (json.dumps(one._asdict()) + "\n" for one in every)
+            lines = (json.dumps(one._asdict()) + "\n" for one in stated)
             options.out.write_text("".join(lines), encoding="utf-8")
-    for kind, found in stated.items():
-        print(line_of(kind, found))
-        if took := sorted(seconds[kind]):
-            middle, late = took[len(took) // 2], took[int(len(took) * 0.95)]
+    for kind in kinds:
+        print(line_of(kind, [one for one in stated if one.kind.startswith(kind)]))
+        if took_of := sorted(seconds[kind]):
+            middle, late = took_of[len(took_of) // 2], took_of[int(len(took_of) * 0.95)]
             print(f"  seconds a change: median {middle:.3f}, 95th percentile {late:.3f}")
 
 

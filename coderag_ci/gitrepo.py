@@ -6,7 +6,7 @@ nor anything in the repository changes what comes back or makes git run a progra
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import hashlib
 import itertools
 import os
@@ -435,7 +435,14 @@ class GitRepo:
             return None
         wanted = [f"-L{first},{last}" for first, last in ranges]
         process = self._popen(
-            *("-c", "blame.ignoreRevsFile=", "blame", "--porcelain", "--no-textconv", "--no-progress"),
+            *(
+                "-c",
+                "blame.ignoreRevsFile=",
+                "blame",
+                "--porcelain",
+                "--no-textconv",
+                "--no-progress",
+            ),
             *(*wanted, commit, "--", path),
             trees=True,
         )
@@ -443,7 +450,12 @@ class GitRepo:
         assert process.stdout is not None
         process.stdin.close()
         late = threading.Event()
-        timer = threading.Timer(seconds, lambda: (late.set(), process.kill()))
+
+        def give_up() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(seconds, give_up)
         timer.start()
         try:
             out = process.stdout.read()
@@ -798,7 +810,7 @@ def _blamed(out: bytes, *, shallow: bool) -> Iterator[Blamed]:
     for commit, number in lines.items():
         told = about[commit]
         when = int(told.get("committer-time", "0"))
-        day = datetime.datetime.fromtimestamp(when, datetime.timezone.utc).date().isoformat()
+        day = dt.datetime.fromtimestamp(when, dt.timezone.utc).date().isoformat()
         cut = shallow and "boundary" in told
         yield Blamed(commit, told.get("summary", ""), day, number, cut)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from coderag_ci.facts.given import (
     CALLABLE,
@@ -42,7 +42,7 @@ def facts(given: Given) -> list[Fact]:
         ):
             continue
         wanted = {"call", "import"} | ({"type"} if target.kind in TYPES else set())
-        some = uses(given.index, target, wanted)
+        some = uses(given, target, wanted)
         if some:
             text = (
                 f"`{target.name}` ({target.kind}) was defined in {target.path}, is defined "
@@ -59,14 +59,17 @@ def _gone(given: Given) -> Iterator[Target]:
         after = definitions(given.head.get(file.path))
         if not before.keys() - after.keys():
             continue
-        heads = signatures(given.base.get(file.old_path), given.texts.lines(file.old_blob))
+        lines = given.texts.lines(file.old_blob)
+        heads = signatures(given.base.get(file.old_path), lines)
         for name, kind in sorted(before.items()):
             target = Target(file.old_path, name, kind, heads.get(name, ""))
             if (
                 name not in after
                 and kind in CALLABLE | TYPES
                 and not is_local(name, before)
+                and target.called == name.rpartition(".")[2]  # a constructor goes with its class
                 and is_telling(target)
+                and not _is_guarded(target, lines)
             ):
                 yield target
 
@@ -82,3 +85,11 @@ def _bound(given: Given, names: set[str]) -> set[str]:
                 if line[0] == "+" and _BINDS.search(line):
                     found.update(names.intersection(re.findall(r"\w+", line)))
     return found
+
+
+def _is_guarded(target: Target, lines: Sequence[str]) -> bool:
+    """Whether a macro was defined only where it was not yet: others define it, too."""
+    if target.kind != "macro":
+        return False
+    guard = re.compile(rf"#\s*ifndef\s+{target.name}\b|!\s*defined\s*\(?\s*{target.name}\b")
+    return any(guard.search(line) for line in lines)

@@ -53,9 +53,7 @@ def _names(given: Given) -> list[str]:
             continue
         if given.rules.flags(file.path):
             continue
-        old = {
-            line for hunk in file.hunks for sign, line, _, _ in hunk.numbered() if sign == "-"
-        }
+        old = {line for hunk in file.hunks for sign, line, _, _ in hunk.numbered() if sign == "-"}
         units = units_at(given.head.get(file.path), given.touched.get(file.path, ()))
         for symbol, _ in [*units, *units_at(given.base.get(file.old_path), old)]:
             last = symbol.rpartition(".")[2]

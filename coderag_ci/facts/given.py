@@ -19,6 +19,7 @@ from coderag_ci.text import Texts
 
 MOST_PLACES = 8  # of a fact
 _MOST_FILES = 200
+_MOST_SIGNATURE_LINES = 12
 _MOST_QUOTED = 160  # characters
 CALLABLE = frozenset({"function", "method", "macro"})
 TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
@@ -56,7 +57,7 @@ class Given:
 
     def is_touched(self, path: str, first: int, last: int) -> bool:
         """Whether the change has one of some lines of head."""
-        lines = self.touched.get(path)
+        lines = self.touched.get(path, set())
         return bool(lines) and any(line in lines for line in range(first, last + 1))
 
     def written(self, path: str) -> bool:
@@ -66,8 +67,12 @@ class Given:
 
 def fact(kind: str, text: str, places: Iterable[Place]) -> Fact:
     """Make a fact; its places come by path and line, those beyond the first few are counted."""
-    ordered = sorted(places, key=lambda place: (place.path, place.line))
-    return Fact(kind, text, tuple(ordered[:MOST_PLACES]), max(0, len(ordered) - MOST_PLACES))
+    return fact_in_order(kind, text, sorted(places, key=lambda place: (place.path, place.line)))
+
+
+def fact_in_order(kind: str, text: str, places: Sequence[Place]) -> Fact:
+    """Make a fact whose places come in an order of their own."""
+    return Fact(kind, text, tuple(places[:MOST_PLACES]), max(0, len(places) - MOST_PLACES))
 
 
 def count(number: int, noun: str) -> str:
@@ -102,8 +107,7 @@ def definitions(row: Row | None) -> dict[str, str]:
     if row is None:
         return {}
     return {
-        row.names[name]: CHUNK_KINDS[kind]
-        for name, kind, _ in table(row.definitions, NAME_FIELDS)
+        row.names[name]: CHUNK_KINDS[kind] for name, kind, _ in table(row.definitions, NAME_FIELDS)
     }
 
 
@@ -140,5 +144,10 @@ def signatures(row: Row | None, lines: Sequence[str]) -> dict[str, str]:
         seen.add((symbol, first))
         if symbol in found:
             twice.add(symbol)
-        found[symbol] = " ".join(" ".join(lines[first - 1 : last]).split()).rstrip("{: ")
+        text = " ".join(lines[first - 1 : last])
+        for line in lines[last : last + _MOST_SIGNATURE_LINES]:  # one without a body ends early
+            if text.count("(") <= text.count(")"):
+                break
+            text = f"{text} {line}"
+        found[symbol] = " ".join(text.split()).rstrip("{:; ")
     return {symbol: text for symbol, text in found.items() if symbol not in twice}

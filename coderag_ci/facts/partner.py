@@ -1,4 +1,4 @@
-"""Files that were changed in most of the past changes of a changed file, and are not in this one."""
+"""Files that went with a changed file in most of its past changes, and are not in this one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from coderag_ci.facts.given import Given, fact
 from coderag_ci.pack import Fact, Place
 
 _NEWEST = 10  # commits of a changed file that are looked at
-_FEWEST = 3  # of them in which the partner was, too
-_SHARE = 0.5  # of them; the partner was in more
+_FEWEST = 6  # of them in which the partner was, too; fewer were right in half of the cases
+_SHARE = 0.7  # of them in which it was, at least
 
 
 def facts(given: Given) -> list[Fact]:
@@ -22,14 +22,16 @@ def facts(given: Given) -> list[Fact]:
         for other, together in times.items():
             if (
                 together < _FEWEST
-                or together <= _SHARE * len(commits)
+                or together < _SHARE * len(commits)
                 or other in changed
                 or not given.index.docs_of(other)
                 or not given.written(other)
             ):
                 continue
             sure = (together + 1) / (len(commits) + 2)
-            best[other] = max(best.get(other, (0.0, 0, 0, "")), (sure, together, len(commits), path))
+            best[other] = max(
+                best.get(other, (0.0, 0, 0, "")), (sure, together, len(commits), path)
+            )
     ordered = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))
     return [
         fact(

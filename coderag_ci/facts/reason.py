@@ -50,7 +50,9 @@ def facts(given: Given) -> list[Fact]:
         except SetupError:
             continue
         if blamed is None:
-            given.limits.append(f"git blame took more than {_SECONDS:.0f} s: {file.path} is not told")
+            given.limits.append(
+                f"git blame took more than {_SECONDS:.0f} s: {file.path} is not told"
+            )
             break
         if one := _fact(file, runs, blamed):
             found.append(one)

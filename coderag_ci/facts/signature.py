@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from coderag_ci.facts.given import (
     Given,
     count,
@@ -31,13 +33,13 @@ def facts(given: Given) -> list[Fact]:
         for symbol in sorted(before.keys() & after.keys()):
             target = Target(file.path, symbol, defined.get(symbol, ""), after[symbol])
             if (
-                before[symbol] == after[symbol]
+                _tokens(before[symbol]) == _tokens(after[symbol])
                 or is_local(symbol, defined)
                 or not is_telling(target)
                 or len(given.index.definitions(name_hash(target.called))) >= _MOST_DEFINITIONS
             ):
                 continue
-            calls = [place_of(given.index, use) for use in uses(given.index, target, {"call"})]
+            calls = [place_of(given.index, use) for use in uses(given, target, {"call"})]
             calls = [p for p in calls if not given.is_touched(p.path, p.line, p.line)]
             if calls:
                 text = (
@@ -49,3 +51,8 @@ def facts(given: Given) -> list[Fact]:
                 )
                 found.append(fact("signature", text, calls))
     return sorted(found, key=lambda one: -len(one.places) - one.more)
+
+
+def _tokens(signature: str) -> list[str]:
+    """Return what of a signature is more than its layout."""
+    return re.findall(r"\w+|[^\w\s]", re.sub(r",\s*(?=[)\]>])", "", signature))
