@@ -230,12 +230,13 @@ def test_a_name_that_the_change_imports_from_elsewhere_is_not_reported(
     repository: Repository, command: Command
 ) -> None:
     """A home-made function that gave way to a library's of the same name is no loss."""
+    run = "def run(x):\n    return parse_the_date(x)\n"
     before = {
-        "a.py": "def parse_the_date(x):\n    return x\n\n\ndef day(x):\n    return parse_the_date(x)\n",
-        "b.py": "from a import parse_the_date\n\n\ndef run(x):\n    return parse_the_date(x)\n",
+        "a.py": "def parse_the_date(x):\n    return x\n\n\n" + run.replace("run", "day"),
+        "b.py": "from a import parse_the_date\n\n\n" + run,
     }
     after: dict[str, str | None] = {
-        "a.py": "from dates import parse_the_date\n\n\ndef day(x):\n    return parse_the_date(x)\n"
+        "a.py": "from dates import parse_the_date\n\n\n" + run.replace("run", "day")
     }
     assert "dangling" not in facts_of(command, repository, before, after)
 
@@ -288,7 +289,7 @@ def test_a_function_inside_a_function_is_not_reported(
 ) -> None:
     """Nothing outside can name it, so what looks like its use is something else's."""
     before = {
-        "a.py": "def outer():\n    def inner_wrapper(x):\n        return x\n    return inner_wrapper\n",
+        "a.py": "def outer():\n    def inner_wrapper(x):\n        return x\n    return 1\n",
         "b.py": "from a import *\n\n\ndef run():\n    return inner_wrapper(1)\n",
     }
     after: dict[str, str | None] = {"a.py": "def outer():\n    return 1\n"}
@@ -345,7 +346,7 @@ def together(repository: Repository, times: int, alone: int, *others: str) -> No
     """Commit changes of a.py with other files, then some of a.py alone."""
     repository.commit({"README": "x", "a.py": "x = 0\n", **dict.fromkeys(others, "x = 0\n")})
     for n in range(1, times + 1):
-        repository.commit({path: f"x = {n}\n" for path in ("a.py", *others)})
+        repository.commit(dict.fromkeys(("a.py", *others), f"x = {n}\n"))
     for n in range(times + 1, times + alone + 1):
         repository.commit({"a.py": f"x = {n}\n"})
 

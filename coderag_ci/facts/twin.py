@@ -24,6 +24,7 @@ FEWEST_FILES = 2  # that it was removed from: once may be about that one place
 _GRAM = 4  # tokens
 _COVERED = 0.8  # of a pattern's tokens that stand elsewhere
 _MOST_PLACES = 30  # where it still is; what more have is an idiom of the repository
+_LONGEST = 400  # characters of a line that is looked at; people write no longer ones
 _MOST_LINES = 2_000  # replaced, that are looked at
 _MOST_PATTERNS = 60
 _MOST_DOCS = 200  # whose text is compared with one pattern
@@ -117,16 +118,22 @@ def replaced(file: FileDiff) -> Iterator[tuple[int, str]]:
         for same, some in itertools.groupby(hunk.numbered(), key=lambda line: line[0] == " "):
             lines = [] if same else list(some)
             if any(sign == "+" for sign, _, _, _ in lines):
-                yield from ((old, text) for sign, old, _, text in lines if sign == "-")
+                yield from (
+                    (old, text) for sign, old, _, text in lines if sign == "-" and _is_short(text)
+                )
 
 
 def grams(lines: Iterable[str]) -> set[Tokens]:
     """Return the sequences of four tokens in some lines, each within a line."""
     found: set[Tokens] = set()
-    for line in lines:
+    for line in filter(_is_short, lines):
         tokens = _TOKEN.findall(line)
         found.update(tuple(tokens[i : i + _GRAM]) for i in range(len(tokens) - _GRAM + 1))
     return found
+
+
+def _is_short(line: str) -> bool:
+    return len(line) <= _LONGEST
 
 
 def gone(line: str, still: set[Tokens]) -> Iterator[tuple[Tokens, str]]:
@@ -154,7 +161,7 @@ def _places(given: Given, pattern: _Pattern) -> list[Place]:
         doc = index.doc(number)
         lines = given.texts.lines(doc.blob)[doc.start - 1 : doc.end]
         for at, line in enumerate(lines, doc.start):
-            tokens = tuple(_TOKEN.findall(line))
+            tokens = tuple(_TOKEN.findall(line)) if _is_short(line) else ()
             runs = (tokens[i : i + least] for i in range(len(tokens) - least + 1))
             if not wanted.isdisjoint(runs) and not given.is_touched(doc.path, at, at):
                 like = max(_similar(set(tokens), own) for own in pattern.lines)
