@@ -435,14 +435,7 @@ class GitRepo:
             return None
         wanted = [f"-L{first},{last}" for first, last in ranges]
         process = self._popen(
-            *(
-                "-c",
-                "blame.ignoreRevsFile=",
-                "blame",
-                "--porcelain",
-                "--no-textconv",
-                "--no-progress",
-            ),
+            *("blame", "--porcelain", "--no-ignore-revs-file", "--no-textconv", "--no-progress"),
             *(*wanted, commit, "--", path),
             trees=True,
         )

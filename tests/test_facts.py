@@ -168,6 +168,18 @@ def test_a_signature_that_is_only_laid_out_anew_is_not_reported(
     assert "signature" not in facts_of(command, repository, SHOP, after)
 
 
+@pytest.mark.parametrize(("extends", "told"), [("extends Till ", True), ("", False)])
+def test_a_call_without_a_receiver_counts_in_a_subclass(
+    repository: Repository, command: Command, extends: str, told: bool
+) -> None:
+    """In another class, a method of the same name is that class's own or a stranger's."""
+    till = "class Till {\n    int closeNow(int a) {\n        return a;\n    }\n}\n"
+    desk = f"class Desk {extends}{{\n    int run() {{\n        return closeNow(1);\n    }}\n}}\n"
+    after: dict[str, str | None] = {"Till.java": till.replace("int a)", "int a, int b)")}
+    found = facts_of(command, repository, {"Till.java": till, "Desk.java": desk}, after)
+    assert ("signature" in found) == told
+
+
 def test_a_signature_without_a_body_is_read_to_its_end(
     repository: Repository, command: Command
 ) -> None:
@@ -355,19 +367,19 @@ def test_a_file_that_went_with_a_changed_one_is_reported(
     repository: Repository, command: Command
 ) -> None:
     """Who changes the model and not the schema has most often forgotten it."""
-    together(repository, 7, 2, "schema.py")
+    together(repository, 8, 2, "schema.py")
     (fact,) = facts_of(command, repository, {}, {"a.py": "x = 99\n"})["partner not changed"]
-    assert "`schema.py` was changed in 7 of the last 9 commits that changed `a.py`" in fact["text"]
+    assert "`schema.py` was changed in 8 of the last 10 commits that changed `a.py`" in fact["text"]
     assert places(fact) == [("schema.py", 1)]
 
 
 @pytest.mark.parametrize(
     ("times", "alone", "others", "after"),
     [
-        (7, 2, ("s.py",), {"a.py": "x = 99\n", "s.py": "x = 99\n"}),
-        (7, 2, ("s.py",), {"a.py": "x = 99\n", "s.py": None}),
-        (5, 0, ("s.py",), {"a.py": "x = 99\n"}),
-        (6, 4, ("s.py",), {"a.py": "x = 99\n"}),
+        (8, 2, ("s.py",), {"a.py": "x = 99\n", "s.py": "x = 99\n"}),
+        (8, 2, ("s.py",), {"a.py": "x = 99\n", "s.py": None}),
+        (6, 0, ("s.py",), {"a.py": "x = 99\n"}),
+        (7, 3, ("s.py",), {"a.py": "x = 99\n"}),
         (9, 0, ("CHANGELOG.md", "yarn.lock", "vendor/s.py"), {"a.py": "x = 99\n"}),
         (9, 0, tuple(f"s{n}.py" for n in range(30)), {"a.py": "x = 99\n"}),
     ],
@@ -405,6 +417,19 @@ def test_the_commits_that_the_deleted_lines_came_with_are_named(
     assert f"{second[:10]} `Make it four` (2023-11-1" in fact["text"]
     assert "1 line)" in fact["text"]
     assert places(fact) == [("a.py", 4)]
+
+
+def test_neither_config_nor_attributes_change_what_is_blamed(
+    repository: Repository, command: Command
+) -> None:
+    """A program named there would run, and a file that is missing would stop git."""
+    repository.git("config", "blame.ignoreRevsFile", "missing")
+    repository.git("config", "diff.odd.textconv", "touch ran; cat")
+    attributes = {".gitattributes": "* diff=odd\n"}
+    repository.commit({**attributes, "-L1.py": "first = 1\n"}, "Begin")
+    found = facts_of(command, repository, {}, {"-L1.py": "first = 2\n"})
+    assert "`Begin`" in found["why it was so"][0]["text"]
+    assert not (repository.path / "ran").exists()
 
 
 def test_a_shallow_clone_says_that_it_does_not_know(

@@ -54,5 +54,6 @@ def facts(given: Given) -> list[Fact]:
 
 
 def _tokens(signature: str) -> list[str]:
-    """Return what of a signature is more than its layout."""
-    return re.findall(r"\w+|[^\w\s]", re.sub(r",\s*(?=[)\]>])", "", signature))
+    """Return what of a signature is more than layout and annotations."""
+    plain = re.sub(r"@\w+(?:\([^()]*\))?|,\s*(?=[)\]>])", "", signature)
+    return re.findall(r"\w+|[^\w\s]", plain)

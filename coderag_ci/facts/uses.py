@@ -40,7 +40,7 @@ valueOf with_capacity writeFile
 _COMMON = frozenset(_COMMON_NAMES.split())
 
 
-_IMPLICIT = frozenset({"java", "csharp", "c", "cpp", "ruby"})  # a method needs no receiver
+_INHERITING = frozenset({"java", "csharp", "cpp"})  # a method needs no receiver in a subclass
 _CAPITAL_FIELDS = frozenset({"csharp", "go"})
 _HERE = frozenset({"self", "super", "crate", "Self", "this"})
 _IMPORT = re.compile(r"^\s*(?:import|from|use|using|export|#include|\"|\w+ \")|\brequire\b")
@@ -148,7 +148,7 @@ class _Meaning:
         before, joint = found.group(1), found.group(2)
         if self._target.kind == "method" and self._target.called != self._owner:
             if joint is None:
-                return path == self._target.path or self._family in _IMPLICIT
+                return path == self._target.path or self._inherits(path, lines)
             if before == self._owner or before is None:
                 return True
             if before[:1].isupper() and self._family not in _CAPITAL_FIELDS:
@@ -165,6 +165,13 @@ class _Meaning:
             for line in lines
             if _IMPORT.search(line)
         )
+
+    def _inherits(self, path: str, lines: Sequence[str]) -> bool:
+        """Whether code of a file may call a method without a receiver."""
+        if _family(path) == "ruby":
+            return True
+        extends = re.compile(rf"(?:\bextends\b|\bimplements\b|:).*\b{re.escape(self._owner)}\b")
+        return language_of(path).name in _INHERITING and any(map(extends.search, lines))
 
     def _is_visible(self, path: str, lines: Sequence[str]) -> bool:
         """Whether a file may write the name alone: it imports it, or the language needs none."""
