@@ -1,6 +1,6 @@
 """How often a fact is right: real commits, each with one file's hunks left out.
 
-    python benchmarks/facts.py --repos DIR --index-dir DIR [--commits 12] [--half report] [--out FILE] [NAME …]
+    python benchmarks/facts.py --repos DIR --index-dir DIR [--half report] [--out FILE] [NAME …]
 
 DIR holds clones, ``owner+name`` each. Of a commit that changed several files, one is left out:
 its hunks are not in the change, and the view is that of the commit with this file as it was.
