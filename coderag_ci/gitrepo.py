@@ -6,6 +6,7 @@ nor anything in the repository changes what comes back or makes git run a progra
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import itertools
 import os
@@ -131,6 +132,19 @@ class Commit(NamedTuple):
     changes: tuple[RawChange, ...]
 
 
+class Blamed(NamedTuple):
+    """A commit that some lines came with, and how many. ``date``: YYYY-MM-DD, UTC.
+
+    ``cut``: the history ends there, so that they may be older.
+    """
+
+    commit: str
+    subject: str
+    date: str
+    lines: int
+    cut: bool
+
+
 def decode_path(raw: bytes) -> str:
     """Decode a path as git gives it; bytes that are not UTF-8 survive as surrogates."""
     return raw.decode("utf-8", "surrogateescape")
@@ -228,19 +242,10 @@ class GitRepo:
         return ["git", "--no-pager", *settings, *arguments]
 
     def _run(self, *arguments: str, literal: bool = False, trees: bool = False) -> bytes:
-        """Run git and return stdout; raises SetupError with git's own first line.
-
-        ``trees``: away from the working tree and its index, whose .gitattributes would
-        otherwise choose what a hunk of two commits is headed with.
-        """
-        cwd, environment = self._cwd, self._environment
+        """Run git and return stdout; raises SetupError with git's own first line."""
+        cwd, environment = self._surroundings(trees)
         if literal:
             arguments = ("--literal-pathspecs", *arguments)
-        if trees:
-            cwd = str(self.git_dir)
-            environment = {**environment, "GIT_INDEX_FILE": os.path.join(cwd, "no-index")}
-            environment["GIT_IMPLICIT_WORK_TREE"] = "0"
-            environment.pop("GIT_WORK_TREE", None)
         try:
             status, out, err = git.Git(cwd).execute(
                 self._command(arguments),
@@ -257,6 +262,20 @@ class GitRepo:
         if status:
             raise _git_error(arguments, err)
         return bytes(out)
+
+    def _surroundings(self, trees: bool) -> tuple[str, dict[str, str]]:
+        """Return the directory and the variables that git runs with.
+
+        ``trees``: away from the working tree and its index, whose .gitattributes would
+        otherwise choose what a hunk of two commits is headed with.
+        """
+        if not trees:
+            return self._cwd, self._environment
+        cwd = str(self.git_dir)
+        environment = {**self._environment, "GIT_INDEX_FILE": os.path.join(cwd, "no-index")}
+        environment["GIT_IMPLICIT_WORK_TREE"] = "0"
+        environment.pop("GIT_WORK_TREE", None)
+        return cwd, environment
 
     def _try(self, *arguments: str) -> str | None:
         """Run git; its stripped output, or None where it failed."""
@@ -427,6 +446,46 @@ class GitRepo:
             feeder.join()
         for patch in out.split(b"\0\n")[1:]:
             yield _added(patch)
+
+    def blame(
+        self, commit: str, path: str, ranges: Sequence[tuple[int, int]], seconds: float
+    ) -> list[Blamed] | None:
+        """Say which commits some lines of a path at a commit came with; None: it took too long.
+
+        Ranges are lines, first and last. Raises SetupError where git has no such lines.
+        """
+        if seconds <= 0:
+            return None
+        wanted = [f"-L{first},{last}" for first, last in ranges]
+        process = self._popen(
+            *("blame", "--porcelain", "--no-ignore-revs-file", "--no-textconv", "--no-progress"),
+            *(*wanted, commit, "--", path),
+            trees=True,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            process.kill()
+
+        timer = threading.Timer(seconds, give_up)
+        timer.start()
+        try:
+            out = process.stdout.read()
+            failed = process.wait() != 0
+        finally:
+            timer.cancel()
+            process.kill()
+            process.stdout.close()
+            process.wait()
+        if failed and late.is_set():
+            return None
+        if failed:
+            raise SetupError(f"git blame failed for {path}", "run git fsck if it persists")
+        return list(_blamed(out, shallow=self.shallow))
 
     def remote_url(self) -> str:
         """Return the URL of ``origin``; empty where there is none."""
@@ -620,11 +679,12 @@ class GitRepo:
             process.wait()
             feeder.join()
 
-    def _popen(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def _popen(self, *arguments: str, trees: bool = False) -> subprocess.Popen[bytes]:
+        cwd, environment = self._surroundings(trees)
         return subprocess.Popen(
             self._command(arguments),
-            cwd=self._cwd,
-            env={**os.environ, **self._environment},
+            cwd=cwd,
+            env={**os.environ, **environment},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -746,6 +806,29 @@ def _added(patch: bytes) -> dict[str, list[str]]:
         elif lines is not None and not head and line.startswith(b"+"):
             lines.append(line[1:].decode("utf-8", "replace"))
     return found
+
+
+def _blamed(out: bytes, *, shallow: bool) -> Iterator[Blamed]:
+    """Read ``git blame --porcelain``: a commit is described where it comes first."""
+    lines: dict[str, int] = {}
+    about: dict[str, dict[str, str]] = {}
+    commit = ""
+    for line in out.split(b"\n"):
+        name, _, rest = line.partition(b" ")
+        if line.startswith(b"\t"):
+            lines[commit] = lines.get(commit, 0) + 1
+            commit = ""
+        elif commit:
+            about[commit][name.decode("utf-8", "replace")] = rest.decode("utf-8", "replace")
+        elif line:
+            commit = name.decode()
+            about.setdefault(commit, {})
+    for commit, number in lines.items():
+        told = about[commit]
+        when = int(told.get("committer-time", "0"))
+        day = dt.datetime.fromtimestamp(when, dt.timezone.utc).date().isoformat()
+        cut = shallow and "boundary" in told
+        yield Blamed(commit, told.get("summary", ""), day, number, cut)
 
 
 def _feed(stdin: IO[bytes], ids: Sequence[str]) -> None:

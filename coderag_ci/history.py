@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +16,7 @@ from coderag_ci.store import Store
 MOST_COMMITS = 4_000  # read of a history, the newest; merges bring nothing
 _MOST_FILES = 30  # of a commit; more is a sweep
 _MOST_PATCHES = 30  # commits on a changed file whose lines are read
+_MOST_OTHERS = 20  # commits on a changed file whose other files are kept
 _MOST_PATHS = 8  # changed files whose earlier commits' lines are read
 _SHORTEST = 8  # signs of a line that tells something
 
@@ -27,8 +27,8 @@ class Past:
 
     ``together``: other path to Σ 1/√(files − 1) over the commits that changed it with one of
     the changed paths; ``times``: other path to how often that was; ``of``: how many commits
-    changed one of them; ``recent``: changed path to its newest such commits; ``often``: any
-    path to how many commits changed it.
+    changed one of them; ``recent``: changed path to its newest such commits; ``others``:
+    changed path to the other files of each of its newest such commits.
     """
 
     commits: int = 0
@@ -36,8 +36,8 @@ class Past:
     together: dict[str, float] = field(default_factory=dict)
     times: dict[str, int] = field(default_factory=dict)
     recent: dict[str, list[str]] = field(default_factory=dict)
+    others: dict[str, list[frozenset[str]]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    often: Counter[str] = field(default_factory=Counter)
 
 
 def read(repo: GitRepo, base: str, paths: Sequence[str], kept: Store) -> Past:
@@ -54,11 +54,14 @@ def read(repo: GitRepo, base: str, paths: Sequence[str], kept: Store) -> Past:
         for old_path, path in changes:
             if old_path:
                 past.aliases[old_path] = past.aliases.get(path, path)
-        past.often.update(files)
         own = files & changed
         if not own or len(files) > _MOST_FILES:
             continue
         past.of += 1
+        for path in own:
+            known = past.others.setdefault(path, [])
+            if len(known) < _MOST_OTHERS:
+                known.append(frozenset(files - {path}))
         for path in own & past.recent.keys():
             if len(past.recent[path]) < _MOST_PATCHES:
                 past.recent[path].append(commit)

@@ -48,11 +48,8 @@ def recall(
     weights = weights_of(job.config)
     if not asked.units:
         return {}
-    if weights["co-change"] > 0 or weights["co-changed-lines"] > 0:
-        if job.deadline.within(RESERVE):
-            degradations.append("no history: deadline")
-        else:
-            _read_history(job, asked, prepared, kept, texts, found)
+    if weights["co-changed-lines"] > 0 and prepared.past.recent:
+        _read_earlier_lines(job, asked, prepared, texts)
     ranked = {name: run(prepared, asked) for name, run in CHANNELS.items() if weights[name] > 0}
     if weights["dense"] > 0 and job.config.embedding_model != "none":
         try:
@@ -62,18 +59,8 @@ def recall(
     return ranked
 
 
-def _read_history(
-    job: Job, asked: Asked, prepared: Search, kept: Store, texts: Texts, found: Found
-) -> None:
-    """Let the search know what went with the changed files, and where those lines are now."""
-    if not job.change.merge_base or not asked.paths:
-        return
-    prepared.past = history.read(job.repo, job.change.merge_base, asked.paths, kept)
-    if job.repo.shallow and prepared.past.commits < history.MOST_COMMITS:
-        commits = f"{prepared.past.commits:,} commit{'' if prepared.past.commits == 1 else 's'}"
-        found.index = msgspec.structs.replace(
-            found.index, history=f"{commits}, the clone is shallow"
-        )
+def _read_earlier_lines(job: Job, asked: Asked, prepared: Search, texts: Texts) -> None:
+    """Let the search know where the lines that came with the changed units are now."""
     units = {path: set(_lines_of(path, asked, prepared.index, texts)) for path in asked.paths}
     recent = {path: units[path] for path in prepared.past.recent}
     with_them = history.lines_with(job.repo, prepared.past, recent)

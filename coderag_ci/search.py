@@ -5,12 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Sequence
 
-from coderag_ci import assemble, facts, queries, recall, rerank, store, tokens, view
+import msgspec
+
+from coderag_ci import assemble, facts, history, queries, recall, rerank, store, tokens, view
 from coderag_ci import index as indexing
 from coderag_ci.bm25 import PostingsBM25
 from coderag_ci.channels import Search, reason
 from coderag_ci.config import Config
 from coderag_ci.diff import Diff
+from coderag_ci.facts.given import Given
 from coderag_ci.job import Found, Job, Ranking, Scored
 from coderag_ci.pack import Channel, Dropped, Evidence, IndexInfo
 from coderag_ci.parse.row import Row
@@ -82,8 +85,23 @@ def _search(
         if left_out:
             found.skipped = [*found.skipped, Skipped("…", left_out)]
     texts = Texts(job.repo, head)
+    with recorder.stage("history") as counts:
+        past = _past(job, asked, kept, found, degradations)
+        counts["commits"] = past.commits
     with recorder.stage("facts") as counts:
-        collected = facts.collect(diff, head_rows, base_rows, index, texts, rules)
+        given = Given(
+            job.repo,
+            job.change.merge_base,
+            diff,
+            head_rows,
+            base_rows,
+            index,
+            texts,
+            rules,
+            past,
+            degradations,
+        )
+        collected = facts.collect(given)
         found.facts, found.used_facts = assemble.assemble_facts(
             collected, int(config.budget * _FACTS_SHARE), count
         )
@@ -91,10 +109,10 @@ def _search(
         counts["facts"] = len(collected)
     own, allowed = _evidence_docs(index, diff, without)
     prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
+    prepared.past = past
     with recorder.stage("recall") as counts:
         ranked = recall.recall(job, asked, prepared, kept, texts, degradations, found)
         counts["candidates"] = len({doc for found_ in ranked.values() for doc in found_.docs})
-        counts["commits"] = prepared.past.commits
     with recorder.stage("fuse") as counts:
         fused = recall.fused(ranked, config, prepared)
         counts["docs"] = len(fused)
@@ -119,6 +137,24 @@ def _base_view(job: Job, diff: Diff, rules: PathRules) -> View:
         return View(())
     old = [file.old_path for file in diff.files if file.status != "added"]
     return view.of_paths(job.repo, job.change.merge_base, old, rules)
+
+
+def _past(
+    job: Job, asked: queries.Asked, kept: store.Store, found: Found, degradations: list[str]
+) -> history.Past:
+    """Read what went with the changed files; nothing where there is no base or no time."""
+    if not job.change.merge_base or not asked.paths:
+        return history.Past()
+    if job.deadline.within(recall.RESERVE):
+        degradations.append("no history: deadline")
+        return history.Past()
+    past = history.read(job.repo, job.change.merge_base, asked.paths, kept)
+    if job.repo.shallow and past.commits < history.MOST_COMMITS:
+        commits = f"{past.commits:,} commit{'' if past.commits == 1 else 's'}"
+        found.index = msgspec.structs.replace(
+            found.index, history=f"{commits}, the clone is shallow"
+        )
+    return past
 
 
 def _index(

@@ -1,7 +1,9 @@
-"""What holds without a model: dangling names, changed signatures, no test by name."""
+"""What holds without a model, each kind where it is told and where it must not be."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,12 +111,15 @@ def test_many_places_are_bounded_and_the_rest_is_counted(
     repository: Repository, command: Command
 ) -> None:
     """A thousand callers would fill the pack, and hiding them would belittle the change."""
-    users = {f"use/u{n:02}.py": f"def u{n}():\n    return tax_rate({n})\n" for n in range(20)}
+    wanted = "from shop.tax import tax_rate\n\n\n"
+    users = {
+        f"use/u{n:02}.py": f"{wanted}def u{n}():\n    return tax_rate({n})\n" for n in range(20)
+    }
     found = facts_of(command, repository, {**SHOP, **users}, {"shop/tax.py": RENAMED})
     (fact,) = found["dangling"]
     assert len(fact["places"]) == 8
-    assert fact["more"] == 24 - 8
-    assert "24 places" in fact["text"]
+    assert fact["more"] == 44 - 8
+    assert "44 places" in fact["text"]
 
 
 def test_many_facts_are_bounded_and_the_rest_is_counted(
@@ -123,14 +128,15 @@ def test_many_facts_are_bounded_and_the_rest_is_counted(
     """A change that breaks fifty names has to say that there are fifty."""
     before = {
         "a.py": "".join(f"def broken_name_{n}():\n    return {n}\n\n\n" for n in range(30)),
-        "b.py": "".join(f"def use_{n}():\n    return broken_name_{n}()\n\n\n" for n in range(30)),
+        "b.py": "from a import *\n\n\n"
+        + "".join(f"def use_{n}():\n    return broken_name_{n}()\n\n\n" for n in range(30)),
     }
     repository.commit(before)
-    repository.commit({"a.py": "x = 1\n"})
+    repository.commit({"a.py": None})
     pack = pack_of(command, repository, "--base", "HEAD~1", "--budget", "20000")
-    assert len(pack["facts"]) + pack["facts_more"] == 30
+    assert len(pack["facts"]) + pack["facts_more"] == 31  # and where the lines came from
     tight = pack_of(command, repository, "--base", "HEAD~1", "--budget", "2000")
-    assert len(tight["facts"]) + tight["facts_more"] == 30
+    assert len(tight["facts"]) + tight["facts_more"] == 31
     assert 0 < len(tight["facts"]) < len(pack["facts"])
     assert tight["budget"]["used_facts"] <= 600
 
@@ -160,6 +166,30 @@ def test_a_signature_that_is_only_laid_out_anew_is_not_reported(
         "shop/tax.py": TAX.replace("def tax_rate(country)", "def  tax_rate(country)"),
     }
     assert "signature" not in facts_of(command, repository, SHOP, after)
+
+
+@pytest.mark.parametrize(("extends", "told"), [("extends Till ", True), ("", False)])
+def test_a_call_without_a_receiver_counts_in_a_subclass(
+    repository: Repository, command: Command, extends: str, told: bool
+) -> None:
+    """In another class, a method of the same name is that class's own or a stranger's."""
+    till = "class Till {\n    int closeNow(int a) {\n        return a;\n    }\n}\n"
+    desk = f"class Desk {extends}{{\n    int run() {{\n        return closeNow(1);\n    }}\n}}\n"
+    after: dict[str, str | None] = {"Till.java": till.replace("int a)", "int a, int b)")}
+    found = facts_of(command, repository, {"Till.java": till, "Desk.java": desk}, after)
+    assert ("signature" in found) == told
+
+
+def test_a_signature_without_a_body_is_read_to_its_end(
+    repository: Repository, command: Command
+) -> None:
+    """An interface's method that is only laid out anew must not look changed."""
+    one = "<?php\ninterface Jar {\n    public function takeCookies(int $a, int $b): void;\n}\n"
+    more = one.replace("(int $a, int $b)", "(\n        int $a,\n        int $b,\n    )")
+    use = "<?php\nfunction run(Jar $jar) {\n    $jar->takeCookies(1, 2);\n}\n"
+    assert "signature" not in facts_of(
+        command, repository, {"a.php": one, "b.php": use}, {"a.php": more}
+    )
 
 
 def test_a_changed_body_is_no_changed_signature(repository: Repository, command: Command) -> None:
@@ -206,3 +236,283 @@ def test_changed_tests_themselves_need_no_test(repository: Repository, command: 
         "tests/test_price.py": str(SHOP["tests/test_price.py"]).replace("== 0", "== 1")
     }
     assert "no test by name" not in facts_of(command, repository, SHOP, after)
+
+
+def test_a_name_that_the_change_imports_from_elsewhere_is_not_reported(
+    repository: Repository, command: Command
+) -> None:
+    """A home-made function that gave way to a library's of the same name is no loss."""
+    run = "def run(x):\n    return parse_the_date(x)\n"
+    before = {
+        "a.py": "def parse_the_date(x):\n    return x\n\n\n" + run.replace("run", "day"),
+        "b.py": "from a import parse_the_date\n\n\n" + run,
+    }
+    after: dict[str, str | None] = {
+        "a.py": "from dates import parse_the_date\n\n\n" + run.replace("run", "day")
+    }
+    assert "dangling" not in facts_of(command, repository, before, after)
+
+
+def test_the_name_of_a_builtin_is_not_reported(repository: Repository, command: Command) -> None:
+    """``isinstance`` is still there when a home-made one is gone."""
+    before = {
+        "a.py": "def isinstance(x, y):\n    return True\n",
+        "b.py": "from a import isinstance\n\n\ndef run(x):\n    return isinstance(x, int)\n",
+    }
+    assert "dangling" not in facts_of(command, repository, before, {"a.py": "x = 1\n"})
+
+
+def test_a_name_that_three_files_defined_is_not_reported(
+    repository: Repository, command: Command
+) -> None:
+    """What everyone defines belongs to no one, and its uses can mean anything."""
+    define = "class Job{}:\n    def run_it_now(self):\n        return {}\n"
+    before = {f"j{n}.py": define.format(n, n) for n in range(3)}
+    before["use.py"] = "def go(job):\n    return job.run_it_now()\n"
+    after: dict[str, str | None] = dict.fromkeys((f"j{n}.py" for n in range(3)), "x = 1\n")
+    assert "dangling" not in facts_of(command, repository, before, after)
+
+
+def test_a_name_of_a_module_that_is_not_meant_is_not_reported(
+    repository: Repository, command: Command
+) -> None:
+    """``money.tax_rate`` of a library is not the function of that name that is gone here."""
+    before = {
+        "shop/tax.py": TAX,
+        "other.py": "import money\n\n\ndef run(x):\n    return money.tax_rate(x)\n",
+        "third.py": "def run(tax_rate):\n    return tax_rate(1)\n",
+    }
+    assert "dangling" not in facts_of(command, repository, before, {"shop/tax.py": RENAMED})
+
+
+def test_a_macro_for_want_of_another_is_not_reported(
+    repository: Repository, command: Command
+) -> None:
+    """What was defined ``#ifndef`` comes from a header elsewhere."""
+    before = {
+        "a.c": "#ifndef TEXT_LENGTH\n#define TEXT_LENGTH(s) strlen(s)\n#endif\n\nint x;\n",
+        "b.c": "int run(char *s) {\n    return TEXT_LENGTH(s);\n}\n",
+    }
+    assert "dangling" not in facts_of(command, repository, before, {"a.c": "int x;\n"})
+
+
+def test_a_function_inside_a_function_is_not_reported(
+    repository: Repository, command: Command
+) -> None:
+    """Nothing outside can name it, so what looks like its use is something else's."""
+    before = {
+        "a.py": "def outer():\n    def inner_wrapper(x):\n        return x\n    return 1\n",
+        "b.py": "from a import *\n\n\ndef run():\n    return inner_wrapper(1)\n",
+    }
+    after: dict[str, str | None] = {"a.py": "def outer():\n    return 1\n"}
+    assert "dangling" not in facts_of(command, repository, before, after)
+
+
+# ---- twins
+
+LOCK = '''def lock_{0}(rows):
+    """Lock what is about to change."""
+    return rows.order_by("pk").select_for_update(of=(["self"]))
+'''
+NEW_LOCK = LOCK.replace('(["self"])', '["self"]')
+
+
+def test_the_old_pattern_that_is_still_elsewhere_is_reported(
+    repository: Repository, command: Command
+) -> None:
+    """Two of three places were mended; the third is what a reviewer would look for."""
+    names = ("cart", "page", "order")
+    before: dict[str, str] = {f"{name}/locks.py": LOCK.format(name) for name in names}
+    before |= {f"plain{n}.py": f"def plain_{n}():\n    return {n}\n" for n in range(30)}
+    after: dict[str, str | None] = {f"{n}/locks.py": NEW_LOCK.format(n) for n in names[:2]}
+    (fact,) = facts_of(command, repository, before, after)["twin"]
+    assert places(fact) == [("order/locks.py", 3)]
+    assert '`(of=(["self`' in fact["text"]
+    assert "2 lines of 2 files, and the same tokens are still in 1 place" in fact["text"]
+
+
+@pytest.mark.parametrize("mended", [1, 3])
+def test_a_pattern_that_went_once_or_everywhere_is_not_reported(
+    repository: Repository, command: Command, mended: int
+) -> None:
+    """One line that changed may be about that one place; three of three leave nothing."""
+    names = ("cart", "page", "order")
+    before = {f"{name}/locks.py": LOCK.format(name) for name in names}
+    after: dict[str, str | None] = {f"{n}/locks.py": NEW_LOCK.format(n) for n in names[:mended]}
+    assert "twin" not in facts_of(command, repository, before, after)
+
+
+def test_a_pattern_that_much_of_the_repository_has_is_not_reported(
+    repository: Repository, command: Command
+) -> None:
+    """An idiom is no forgotten place."""
+    before = {f"m{n}/locks.py": LOCK.format(f"m{n}") for n in range(60)}
+    after: dict[str, str | None] = {f"m{n}/locks.py": NEW_LOCK.format(f"m{n}") for n in range(2)}
+    assert "twin" not in facts_of(command, repository, before, after)
+
+
+# ---- partners
+
+
+def together(repository: Repository, times: int, alone: int, *others: str) -> None:
+    """Commit changes of a.py with other files, then some of a.py alone."""
+    repository.commit({"README": "x", "a.py": "x = 0\n", **dict.fromkeys(others, "x = 0\n")})
+    for n in range(1, times + 1):
+        repository.commit(dict.fromkeys(("a.py", *others), f"x = {n}\n"))
+    for n in range(times + 1, times + alone + 1):
+        repository.commit({"a.py": f"x = {n}\n"})
+
+
+def test_a_file_that_went_with_a_changed_one_is_reported(
+    repository: Repository, command: Command
+) -> None:
+    """Who changes the model and not the schema has most often forgotten it."""
+    together(repository, 8, 2, "schema.py")
+    (fact,) = facts_of(command, repository, {}, {"a.py": "x = 99\n"})["partner not changed"]
+    assert "`schema.py` was changed in 8 of the last 10 commits that changed `a.py`" in fact["text"]
+    assert places(fact) == [("schema.py", 1)]
+
+
+@pytest.mark.parametrize(
+    ("times", "alone", "others", "after"),
+    [
+        (8, 2, ("s.py",), {"a.py": "x = 99\n", "s.py": "x = 99\n"}),
+        (8, 2, ("s.py",), {"a.py": "x = 99\n", "s.py": None}),
+        (6, 0, ("s.py",), {"a.py": "x = 99\n"}),
+        (7, 3, ("s.py",), {"a.py": "x = 99\n"}),
+        (9, 0, ("CHANGELOG.md", "yarn.lock", "vendor/s.py"), {"a.py": "x = 99\n"}),
+        (9, 0, tuple(f"s{n}.py" for n in range(30)), {"a.py": "x = 99\n"}),
+    ],
+    ids=["changed", "gone", "seldom", "not mostly", "not written", "sweeps"],
+)
+def test_what_is_no_partner_is_not_reported(
+    repository: Repository,
+    command: Command,
+    times: int,
+    alone: int,
+    others: tuple[str, ...],
+    after: dict[str, str | None],
+) -> None:
+    """Changed with it, gone, seldom together, not written by people, or together in sweeps."""
+    together(repository, times, alone, *others)
+    assert "partner not changed" not in facts_of(command, repository, {}, after)
+
+
+# ---- why it was so
+
+
+def test_the_commits_that_the_deleted_lines_came_with_are_named(
+    repository: Repository, command: Command
+) -> None:
+    """Why a line is there is said by the commit that brought it."""
+    lines = [f"line_{n} = {n}" for n in range(9)]
+    repository.commit({"README": "x"})
+    first = repository.commit({"a.py": "\n".join(lines) + "\n"}, "Say `why` at first")
+    lines[4] = "line_4 = 'four'"
+    second = repository.commit({"a.py": "\n".join(lines) + "\n"}, "Make it four")
+    lines[3:5] = ["line_x = 1"]
+    found = facts_of(command, repository, {}, {"a.py": "\n".join(lines) + "\n"})
+    (fact,) = found["why it was so"]
+    assert f"{first[:10]} `Say 'why' at first` (2023-11-1" in fact["text"]
+    assert f"{second[:10]} `Make it four` (2023-11-1" in fact["text"]
+    assert "1 line)" in fact["text"]
+    assert places(fact) == [("a.py", 4)]
+
+
+def test_neither_config_nor_attributes_change_what_is_blamed(
+    repository: Repository, command: Command
+) -> None:
+    """A program named there would run, and a file that is missing would stop git."""
+    repository.git("config", "blame.ignoreRevsFile", "missing")
+    repository.git("config", "diff.odd.textconv", "touch ran; cat")
+    attributes = {".gitattributes": "* diff=odd\n"}
+    repository.commit({**attributes, "-L1.py": "first = 1\n"}, "Begin")
+    found = facts_of(command, repository, {}, {"-L1.py": "first = 2\n"})
+    assert "`Begin`" in found["why it was so"][0]["text"]
+    assert not (repository.path / "ran").exists()
+
+
+def test_a_shallow_clone_says_that_it_does_not_know(
+    repository: Repository, command: Command, tmp_path: Path
+) -> None:
+    """The last commit that is here is not where the lines came from."""
+    repository.commit({"a.py": "first = 1\nsecond = 2\n"}, "Begin")
+    repository.commit({"a.py": "first = 1\nsecond = 'two'\n"}, "Two in words")
+    repository.commit({"b.py": "x = 1\n"})
+    repository.commit({"a.py": "third = 3\n"}, "Begin anew")
+    shallow = tmp_path / "shallow"
+    url = f"file://{repository.path}"
+    repository.git("clone", "-q", "--depth", "3", url, str(shallow))
+    assert "why it was so" not in {f["kind"] for f in _facts_in(command, shallow)}
+    repository.git("clone", "-q", "--depth", "9", url, str(tmp_path / "whole"))
+    (fact,) = [f for f in _facts_in(command, tmp_path / "whole") if f["kind"] == "why it was so"]
+    assert "`Begin`" in fact["text"]
+    assert "shallow" not in fact["text"]
+
+
+def _facts_in(command: Command, path: Path) -> list[dict[str, Any]]:
+    result = command("context", "--repo", str(path), "--base", "HEAD~1", "--format", "json")
+    assert result.code == 0, result.err
+    found: list[dict[str, Any]] = json.loads(result.out)["facts"]
+    return found
+
+
+# ---- documented elsewhere
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Call tax_rate with a country.", True),
+        ("The tax rate of a country, and tax_rates.", False),
+    ],
+)
+def test_a_section_that_names_what_changed_is_reported(
+    repository: Repository, command: Command, text: str, told: bool
+) -> None:
+    """What the documentation promises may no longer hold."""
+    before: dict[str, Any] = {**SHOP, "docs/use.md": f"# Use\n\n## Taxes\n\n{text}\n"}
+    after: dict[str, str | None] = {"shop/tax.py": TAX.replace("RATES[country]", "0")}
+    found = facts_of(command, repository, before, after).get("documented elsewhere", [])
+    assert [places(fact) for fact in found] == ([[("docs/use.md", 5)]] if told else [])
+
+
+def test_one_word_counts_in_backticks_alone(repository: Repository, command: Command) -> None:
+    """``render`` is a word of any text, and a name in code."""
+    before = {
+        "a.py": "def render(x):\n    return x\n",
+        "one.md": "# One\n\nWe render pages.\n",
+        "two.md": "# Two\n\nCall `render(page)`.\n",
+    }
+    found = facts_of(command, repository, before, {"a.py": "def render(x):\n    return 1\n"})
+    (fact,) = found["documented elsewhere"]
+    assert places(fact) == [("two.md", 3)]
+
+
+def test_a_section_that_the_change_mends_is_not_reported(
+    repository: Repository, command: Command
+) -> None:
+    """Who changed the documentation, too, has done everything right."""
+    before: dict[str, Any] = {**SHOP, "docs/use.md": "# Use\n\nCall tax_rate with a country.\n"}
+    after: dict[str, str | None] = {
+        "shop/tax.py": TAX.replace("RATES[country]", "0"),
+        "docs/use.md": "# Use\n\nCall tax_rate with any country.\n",
+    }
+    assert "documented elsewhere" not in facts_of(command, repository, before, after)
+
+
+# ---- the order
+
+
+def test_no_kind_displaces_another(repository: Repository, command: Command) -> None:
+    """Thirty names that dangle must not hide that the documentation names one of them."""
+    before = {
+        "a.py": "".join(f"def broken_name_{n}():\n    return {n}\n\n\n" for n in range(30)),
+        "b.py": "from a import *\n\n\n"
+        + "".join(f"def use_{n}():\n    return broken_name_{n}()\n\n\n" for n in range(30)),
+        "c.md": "# Names\n\nCall broken_name_7.\n",
+    }
+    repository.commit(before)
+    repository.commit({"a.py": None})
+    kinds = [f["kind"] for f in pack_of(command, repository, "--base", "HEAD~1")["facts"]]
+    assert kinds[:3] == ["dangling", "why it was so", "documented elsewhere"]

@@ -42,12 +42,16 @@ def test_files_that_changed_together_count_by_how_many_did(repository: Repositor
     assert (past.times["b.py"], past.of, past.commits) == (2, 3, 5)
     assert "z.py" not in past.together
     assert "a.py" not in past.together
+    assert [len(files) for files in past.others["a.py"]] == [9, 1, 2]
+    assert past.others["a.py"][1] == {"b.py"}
 
 
 def test_a_sweep_says_nothing(repository: Repository) -> None:
     """A commit of more than thirty files changed them for a reason of its own."""
     base = repository.commit({f"f{n}.py": "1" for n in range(31)})
-    assert not past_of(repository, base, "f0.py").together
+    past = past_of(repository, base, "f0.py")
+    assert not past.together
+    assert not past.others
 
 
 def test_renames_are_followed(repository: Repository) -> None:
@@ -61,6 +65,7 @@ def test_renames_are_followed(repository: Repository) -> None:
     base = repository.commit()
     past = past_of(repository, base, "new.py")
     assert past.times == {"is.py": 3}
+    assert past.others == {"new.py": [frozenset({"is.py"})] * 3}
 
 
 def test_nothing_after_the_base_is_read(repository: Repository) -> None:

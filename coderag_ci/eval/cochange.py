@@ -42,10 +42,10 @@ def candidates(
 ) -> Iterator[Candidate | str]:
     """Yield for each commit of a history a candidate, or why it is none."""
     for one in repo.history(commit, changes=True):
-        yield _why_not(one) or _candidate(repo, one, rules, name)
+        yield why_not(one) or _candidate(repo, one, rules, name)
 
 
-def _why_not(commit: Commit) -> str:
+def why_not(commit: Commit) -> str:
     """Say what, of the commit itself, keeps it from being a case."""
     if len(commit.parents) != 1:
         return "merge" if commit.parents else "no parent"

@@ -93,7 +93,7 @@ def _changed(repo: GitRepo, case: Case, rules: PathRules) -> Sight:
     sides = Sides(case.base, case.head)
     if case.kind in ONE_FILE:
         paths: tuple[str, ...] = (f":(top,literal){case.query_files[0]}",)
-        seen = _with_one_file(repo, case, rules)
+        seen = with_one_file(repo, case.base, case.head, case.query_files[0], rules)
     else:
         paths = ()
         seen = views.commit_view(repo, case.head, rules)
@@ -106,12 +106,12 @@ def _changed(repo: GitRepo, case: Case, rules: PathRules) -> Sight:
     return Sight(change, found, seen)
 
 
-def _with_one_file(repo: GitRepo, case: Case, rules: PathRules) -> View:
-    path = case.query_files[0]
-    head = views.of_paths(repo, case.head, [path], rules)
-    if not head.entries:
-        raise Unusable(f"query file {path!r} is not in {case.head[:12]}, or not indexed")
-    base = views.commit_view(repo, case.base, rules)
-    rest = [entry for entry in base.entries if entry.path != path]
-    entries = sorted([*rest, *head.entries], key=lambda e: encode_path(e.path))
-    return dataclasses.replace(base, entries=tuple(entries))
+def with_one_file(repo: GitRepo, commit: str, other: str, path: str, rules: PathRules) -> View:
+    """See the tree of a commit with one path as it is in another. Raises Unusable."""
+    one = views.of_paths(repo, other, [path], rules)
+    if not one.entries:
+        raise Unusable(f"file {path!r} is not in {other[:12]}, or not indexed")
+    seen = views.commit_view(repo, commit, rules)
+    rest = [entry for entry in seen.entries if entry.path != path]
+    entries = sorted([*rest, *one.entries], key=lambda e: encode_path(e.path))
+    return dataclasses.replace(seen, entries=tuple(entries))
