@@ -42,13 +42,12 @@ class _Floor(NamedTuple):
 # Kept of the evidence budget for the best pieces of each kind, where there are any: what ranks
 # first may be of one kind only, and a reviewer needs a caller that was rightly left alone, too.
 _FLOORS = {
-    "callers": _Floor(0.08, ("uses", "gone")),
-    "tests": _Floor(0.08, ("test",), flag=TEST),
-    "partners": _Floor(0.08, ("co-changed-lines", "co-change", "kept", "deleted")),
-    "definitions": _Floor(0.08, ("defines",)),
-    "docs": _Floor(0.08, languages=("markdown", "rst")),
+    "callers": _Floor(0.06, ("uses", "gone")),
+    "tests": _Floor(0.06, ("test",), flag=TEST),
+    "partners": _Floor(0.06, ("co-changed-lines", "co-change", "kept", "deleted")),
+    "definitions": _Floor(0.06, ("defines",)),
+    "docs": _Floor(0.06, languages=("markdown", "rst")),
 }
-_MOST_OF_SHARE = 2  # shares that the best piece of a kind may need
 # What these find stays a candidate however many others rank before it.
 LINKS = tuple(dict.fromkeys(name for floor in _FLOORS.values() for name in floor.channels))
 
@@ -337,12 +336,15 @@ class _Filling:
         waiting = []
         for piece in ordered:
             piece.ranges = self._unseen(piece)
+            if not piece.ranges:
+                self.tries.append(Try(piece.unit, "already shown"))
+                continue
             cost = _cost(piece, self._texts, self._count)
             own = [kind for kind in kinds[piece.unit] if kept.get(kind, 0) > 0]
             closed = [room for kind, room in kept.items() if kind not in own and room > 0]
             left = self.left - sum(closed)
             places = self._top_k - len(self.chosen) - min(len(closed), self._top_k // 4)
-            if piece.ranges and cost <= left and places > 0 and (own or piece.unit in first):
+            if cost <= left and places > 0 and (own or piece.unit in first):
                 needed = piece.unit not in first or cost > left - sum(kept[kind] for kind in own)
                 self._take(piece, own[0] if own and needed else "", cost, left)
                 kept.update({kind: max(0, kept[kind] - cost) for kind in own})
@@ -390,15 +392,17 @@ def _kept_room(
 ) -> dict[str, int]:
     """Return the room that is kept for each kind, of pieces with those worth most first.
 
-    That is its share, more where its best piece needs more (up to ``_MOST_OF_SHARE``), and no
-    more than all its pieces need.
+    That is what the best pieces take that fit into the kind's share.
     """
     room = {}
     for kind, floor in _FLOORS.items():
-        needs = [costs[piece.unit] for piece in pieces if kind in kinds[piece.unit]]
-        share = quota * floor.share
-        best = min(needs[0], _MOST_OF_SHARE * share) if needs else 0
-        room[kind] = int(min(max(share, best), sum(needs)))
+        share = int(quota * floor.share)
+        used = 0
+        for piece in pieces:
+            if kind in kinds[piece.unit]:
+                cost = costs[piece.unit]
+                used += cost if used + cost <= share else 0
+        room[kind] = used
     return room
 
 
