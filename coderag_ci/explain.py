@@ -24,6 +24,7 @@ from coderag_ci.view import View
 
 SCHEMA_VERSION = 1
 _MOST_NEAR = 3  # paths suggested for one that is unknown
+_ALIKE = 0.75  # of a name's letters, for it to be suggested
 
 
 class Place(NamedTuple):
@@ -61,7 +62,8 @@ class Explained(msgspec.Struct, frozen=True):
 
     ``outcome`` is in-pack, or what kept the unit out: changed, hidden, not-found,
     below-floor, beyond-candidates, beyond-top-k, does-not-fit, already-shown or in-diff.
-    ``rank`` of ``candidates`` is its place among all that was found (0: not found).
+    ``rank`` of ``candidates`` is its place among all that was found (0: not found). What is
+    changed or hidden is not looked for, and has no ``channels``.
     ``taken_before`` are the pieces that were put into the pack before it was tried.
     """
 
@@ -132,7 +134,7 @@ def _near(path: str, known: Iterable[str]) -> list[str]:
     for one in sorted(known):
         by_name.setdefault(one.rpartition("/")[2], []).append(one)
     name = path.rpartition("/")[2]
-    names = [name] if name in by_name else difflib.get_close_matches(name, by_name, _MOST_NEAR)
+    names = [name] if name in by_name else difflib.get_close_matches(name, by_name, cutoff=_ALIKE)
     found = [one for near in names for one in by_name[near]]
     return difflib.get_close_matches(path, found, _MOST_NEAR, cutoff=0.0)
 
@@ -225,7 +227,7 @@ class _Teller:
             self._places.get(best, 0),
             len(self._places),
             dict(scored[1]) if scored else {},
-            self._channels(best),
+            self._channels(best) if self._ranking.prepared.allowed[best] else (),
             _filled(tried) if tried and shown else None,
             self._before(tried) if tried and outcome == "does-not-fit" else (),
         )
@@ -264,7 +266,11 @@ class _Teller:
                 told += f", line {line} not among them"
             return "in-pack", told
         if tried.outcome == "does not fit":
-            left = f"{tried.left:,} of {self._found.quota_evidence:,} were left for it"
+            quota = self._found.quota_evidence
+            taken = sum(one.tokens for one in self._before(tried))
+            kept = quota - taken - tried.left
+            left = f"{tried.left:,} of {quota:,} were left for it ({taken:,} taken"
+            left += f", {kept:,} kept for changed units and other kinds)" if kept else ")"
             return "does-not-fit", f"it takes {tried.tokens:,} tokens, and {left}"
         if tried.outcome == "already shown":
             return "already-shown", "other pieces of the pack show its lines"

@@ -116,6 +116,7 @@ def test_a_changed_line_is_no_evidence(repository: Repository, command: Command)
     (unit,) = told(command, repository, "shop/tax.py:8")["units"]
     assert (unit["symbol"], unit["outcome"]) == ("tax_rate", "changed")
     assert unit["why"].startswith("a changed line: the diff shows it")
+    assert unit["channels"] == []
 
 
 def test_the_rest_of_a_changed_unit_is_told_apart_from_its_changed_line(

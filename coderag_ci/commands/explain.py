@@ -80,7 +80,7 @@ def _whole(unit: Explained) -> Iterator[str]:
     yield f"{unit.outcome}: {unit.why}"
     if unit.tried is not None:
         one = unit.tried
-        yield f"worth {one.worth:.3f}, {one.tokens:,} tokens of {one.left:,} left"
+        yield f"tried at worth {one.worth:.3f}, {one.tokens:,} tokens, {one.left:,} left"
     if unit.taken_before:
         yield f"taken before it: {len(unit.taken_before)}"
         yield from map(_before, unit.taken_before[:_MOST_BEFORE])
