@@ -250,8 +250,7 @@ def assemble_evidence(
 ) -> Assembled:
     """Fill the evidence section, one entry a unit; those chosen are shown best first.
 
-    Chosen is by score and length: first the best of each kind within the room that is kept
-    for it, then the best of all. ``own`` are docs of changed units: what the diff does not
+    Chosen is by score and length, with room kept for the best of each kind. ``own`` are docs of changed units: what the diff does not
     show of them may take up to a fifth. A piece that does not fit is dropped by name and the
     next one is tried; lines that an earlier piece shows (a method of a class that is there
     whole) are left out.
