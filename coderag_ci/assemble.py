@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -14,7 +15,7 @@ from coderag_ci.diff import Diff, FileDiff, Hunk
 from coderag_ci.index import Doc
 from coderag_ci.pack import Channel, DiffFile, Dropped, Evidence, Fact, telling
 from coderag_ci.parse.windows import LIMIT
-from coderag_ci.pathrules import PathRules, flag_names, is_lock
+from coderag_ci.pathrules import TEST, PathRules, flag_names, is_lock
 from coderag_ci.text import Texts
 from coderag_ci.tokens import Counter
 
@@ -29,13 +30,68 @@ _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
 _OWN_SHARE = 0.2  # of the evidence budget, kept for the rest of the changed units
 
 
+class _Floor(NamedTuple):
+    """Room kept for a kind of evidence: its share, and what found it or what it is."""
+
+    share: float
+    channels: tuple[str, ...] = ()
+    flag: int = 0
+    languages: tuple[str, ...] = ()
+
+
+# Kept of the evidence budget for the best pieces of each kind, where there are any: what ranks
+# first may be of one kind only, and a reviewer needs a caller that was rightly left alone, too.
+_FLOORS = {
+    "callers": _Floor(0.06, ("uses", "gone")),
+    "tests": _Floor(0.06, ("test",), flag=TEST),
+    "partners": _Floor(0.06, ("co-changed-lines", "co-change", "kept", "deleted")),
+    "definitions": _Floor(0.06, ("defines",)),
+    "docs": _Floor(0.06, languages=("markdown", "rst")),
+}
+# What these find stays a candidate however many others rank before it.
+LINKS = tuple(dict.fromkeys(name for floor in _FLOORS.values() for name in floor.channels))
+
+
 @dataclass(frozen=True)
 class Hit:
-    """A doc that was found, its scores, and how to say what found it."""
+    """A doc that was found, its scores, its ranks by channel, and how to say what found it."""
 
     doc: Doc
     scores: dict[str, float]
+    ranks: Mapping[str, int]
     explain: Callable[[], tuple[Channel, ...]]
+
+
+ENCLOSING = "enclosing"  # the channel, and the kind, of the rest of a changed unit
+Unit = tuple[str, tuple[int, int], str]  # path, lines and symbol: what one piece shows
+Outcome = Literal["taken", "does not fit", "already shown", "in the diff", "beyond top-k"]
+
+
+@dataclass(frozen=True)
+class Try:
+    """What became of one unit when the evidence was filled.
+
+    ``kind`` is the kind of evidence whose room was tried, ``enclosing`` for the rest of a
+    changed unit, empty for the room that all share. ``tokens`` is what the piece costs,
+    ``left`` what there was for it; ``worth`` is what orders the filling.
+    """
+
+    unit: Unit
+    outcome: Outcome
+    ranges: tuple[tuple[int, int], ...] = ()
+    kind: str = ""
+    worth: float = 0.0
+    tokens: int = 0
+    left: int = 0
+
+
+class Assembled(NamedTuple):
+    """The evidence, the tokens it uses, what is not shown, and how it was filled, in order."""
+
+    evidence: list[Evidence]
+    used: int
+    dropped: list[Dropped]
+    tries: list[Try]
 
 
 @dataclass
@@ -46,6 +102,11 @@ class _Piece:
     ranges: list[tuple[int, int]]
     scores: dict[str, float]
     hits: list[Hit]
+
+    @property
+    def unit(self) -> Unit:
+        """What the piece is of."""
+        return unit_of(self.doc)
 
     @functools.cached_property
     def channels(self) -> tuple[Channel, ...]:
@@ -173,6 +234,11 @@ def _head_of(hunk: Hunk, left: int, count: Counter) -> Hunk | None:
     )
 
 
+def unit_of(doc: Doc) -> Unit:
+    """Return the unit that a chunk is part of."""
+    return doc.path, doc.unit, doc.symbol
+
+
 def assemble_evidence(
     hits: Sequence[Hit],
     own: Sequence[Hit],
@@ -181,53 +247,163 @@ def assemble_evidence(
     top_k: int,
     count: Counter,
     texts: Texts,
-) -> tuple[list[Evidence], int, list[Dropped]]:
+) -> Assembled:
     """Fill the evidence section, one entry a unit; those chosen are shown best first.
 
-    Chosen is by score and length. ``own`` are docs of changed units: what the diff does not
+    Chosen is by score and length, with room kept for the best of each kind. ``own`` are docs of
+    changed units: what the diff does not
     show of them may take up to a fifth. A piece that does not fit is dropped by name and the
     next one is tried; lines that an earlier piece shows (a method of a class that is there
-    whole) are left out. Returns (evidence, tokens used, dropped).
+    whole) are left out.
     """
     in_diff = {file.path: [_span(hunk) for hunk in file.hunks] for file in diff.files}
     added = {file.path: file.added_lines() for file in diff.files}
     texts.load(hit.doc.blob for hit in (*hits, *own))
     pieces = _pieces(hits, in_diff, added, texts, widen=True)
-    found = {(piece.doc.path, piece.doc.unit) for piece in pieces[:top_k]}
-    own = [hit for hit in own if (hit.doc.path, hit.doc.unit) not in found]
-    own_pieces = _pieces(own, in_diff, added, texts, widen=False)
-    chosen: list[_Piece] = []
-    too_long: list[_Piece] = []
-    shown: dict[str, list[tuple[int, int]]] = {}
-
-    def take(some: Sequence[_Piece], left: int) -> int:
-        for piece in some:
-            path, lines = piece.doc.path, texts.lines(piece.doc.blob)
-            piece.ranges = _without(piece.ranges, shown.get(path, []), lines)
-            if not piece.ranges:
-                continue
-            cost = _cost(piece, texts, count)
-            if cost <= left:
-                chosen.append(piece)
-                left -= cost
-                shown.setdefault(path, []).extend(piece.ranges)
-            else:
-                too_long.append(piece)
-        return left
-
+    first = {(piece.doc.path, piece.doc.unit) for piece in pieces[:top_k]}
+    others = [hit for hit in own if (hit.doc.path, hit.doc.unit) not in first]
+    own_pieces = _pieces(others, in_diff, added, texts, widen=False)
     reserve = min(int(quota * _OWN_SHARE), sum(_cost(p, texts, count) for p in own_pieces))
-    best = pieces[:top_k]
-    worth = [_worth(piece, texts, count) for piece in best]
-    by_worth = sorted(range(len(best)), key=lambda n: (-worth[n], n))
-    left = take([best[n] for n in by_worth], quota - reserve)
-    rank = {id(piece): number for number, piece in enumerate(best)}
-    chosen.sort(key=lambda piece: rank[id(piece)])
-    too_long.sort(key=lambda piece: rank[id(piece)])
-    left = take(own_pieces, left + reserve)
-    dropped = [_drop(piece, "does not fit the budget") for piece in too_long]
-    dropped += [_drop(piece, "below the first entries") for piece in pieces[top_k:]]
-    evidence = [_evidence(piece, texts) for piece in chosen]
-    return _by_file(evidence), quota - left, dropped
+    filling = _Filling(quota - reserve, top_k, count, texts)
+    kinds = {piece.unit: _kinds(piece, top_k, early=n < top_k) for n, piece in enumerate(pieces)}
+    tried = [p for n, p in enumerate(pieces) if n < top_k or kinds[p.unit]]
+    filling.fill_by_worth(tried, kinds, {piece.unit for piece in pieces[:top_k]}, quota)
+    place = {piece.unit: number for number, piece in enumerate(pieces)}
+    filling.chosen.sort(key=lambda piece: place[piece.unit])
+    filling.too_long.sort(key=lambda piece: place[piece.unit])
+    kept = {piece.unit for piece in filling.chosen}
+    told = {one.unit for one in filling.tries}
+    beyond = [piece for piece in pieces if piece.unit not in told]
+    filling.left += reserve
+    filling.fill([piece for piece in own_pieces if piece.unit not in kept], ENCLOSING)
+    dropped = [_drop(piece, "does not fit the budget") for piece in filling.too_long]
+    dropped += [_drop(piece, "below the first entries") for piece in beyond]
+    evidence = _by_file([_evidence(piece, texts) for piece in filling.chosen])
+    seen = dict.fromkeys(unit_of(hit.doc) for hit in hits)
+    tries = [
+        *filling.tries,
+        *(Try(piece.unit, "beyond top-k") for piece in beyond),
+        *(Try(unit, "in the diff") for unit in seen if unit not in place),
+    ]
+    return Assembled(evidence, quota - filling.left, dropped, tries)
+
+
+def _kinds(piece: _Piece, top_k: int, *, early: bool) -> tuple[str, ...]:
+    """Return the kinds that a piece is of, where it is good enough for the room kept for them.
+
+    Good enough is one of the first ``top_k`` of a channel of the kind; where the file decides
+    the kind, one of the first of all pieces (``early``).
+    """
+    return tuple(
+        kind
+        for kind, floor in _FLOORS.items()
+        if (early and (piece.doc.flags & floor.flag or piece.doc.language in floor.languages))
+        or any(h.ranks.get(name, top_k + 1) <= top_k for h in piece.hits for name in floor.channels)
+    )
+
+
+class _Filling:
+    """Takes pieces as long as they fit, and notes what became of each."""
+
+    def __init__(self, left: int, top_k: int, count: Counter, texts: Texts) -> None:
+        self.left = left
+        self.chosen: list[_Piece] = []
+        self.too_long: list[_Piece] = []
+        self.tries: list[Try] = []
+        self._top_k = top_k
+        self._count = count
+        self._texts = texts
+        self._worth: dict[Unit, float] = {}
+        self._shown: dict[str, list[tuple[int, int]]] = {}
+
+    def fill_by_worth(
+        self,
+        pieces: Sequence[_Piece],
+        kinds: Mapping[Unit, Sequence[str]],
+        first: Container[Unit],
+        quota: int,
+    ) -> None:
+        """Take the pieces that fit, those first that are worth most.
+
+        What is kept for a kind is closed to pieces that are not of it, until all were tried
+        once. Pieces that are not among the ``first`` are taken only where room is still kept
+        for their kind.
+        """
+        costs = {piece.unit: _cost(piece, self._texts, self._count) for piece in pieces}
+        self._worth = {piece.unit: _worth(piece, costs[piece.unit]) for piece in pieces}
+        ordered = sorted(pieces, key=lambda piece: -self._worth[piece.unit])
+        kept = _kept_room(ordered, kinds, costs, quota)
+        waiting = []
+        for piece in ordered:
+            piece.ranges = self._unseen(piece)
+            if not piece.ranges:
+                self.tries.append(Try(piece.unit, "already shown"))
+                continue
+            cost = _cost(piece, self._texts, self._count)
+            own = [kind for kind in kinds[piece.unit] if kept.get(kind, 0) > 0]
+            closed = [room for kind, room in kept.items() if kind not in own and room > 0]
+            left = self.left - sum(closed)
+            places = self._top_k - len(self.chosen) - min(len(closed), self._top_k // 4)
+            if cost <= left and places > 0 and (own or piece.unit in first):
+                needed = piece.unit not in first or cost > left - sum(kept[kind] for kind in own)
+                self._take(piece, own[0] if own and needed else "", cost, left)
+                kept.update({kind: max(0, kept[kind] - cost) for kind in own})
+            elif piece.unit in first:
+                waiting.append(piece)
+        self.fill(waiting, most=self._top_k)
+
+    def fill(self, pieces: Sequence[_Piece], kind: str = "", most: int | None = None) -> None:
+        """Take the pieces that fit, in their order, until ``most`` are chosen."""
+        for piece in pieces:
+            piece.ranges = self._unseen(piece)
+            if not piece.ranges:
+                self.tries.append(Try(piece.unit, "already shown", kind=kind))
+                continue
+            if most is not None and len(self.chosen) >= most:
+                continue
+            cost = _cost(piece, self._texts, self._count)
+            if cost <= self.left:
+                self._take(piece, kind, cost, self.left)
+            else:
+                self.too_long.append(piece)
+                self._note(piece, "does not fit", kind, cost, self.left)
+
+    def _unseen(self, piece: _Piece) -> list[tuple[int, int]]:
+        """Return the lines of a piece that no earlier one shows."""
+        lines = self._texts.lines(piece.doc.blob)
+        return _without(piece.ranges, self._shown.get(piece.doc.path, []), lines)
+
+    def _take(self, piece: _Piece, kind: str, cost: int, left: int) -> None:
+        self._note(piece, "taken", kind, cost, left)
+        self.chosen.append(piece)
+        self.left -= cost
+        self._shown.setdefault(piece.doc.path, []).extend(piece.ranges)
+
+    def _note(self, piece: _Piece, outcome: Outcome, kind: str, cost: int, left: int) -> None:
+        worth = self._worth.get(piece.unit, 0.0)
+        self.tries.append(Try(piece.unit, outcome, tuple(piece.ranges), kind, worth, cost, left))
+
+
+def _kept_room(
+    pieces: Sequence[_Piece],
+    kinds: Mapping[Unit, Sequence[str]],
+    costs: Mapping[Unit, int],
+    quota: int,
+) -> dict[str, int]:
+    """Return the room that is kept for each kind, of pieces with those worth most first.
+
+    That is what the best pieces take that fit into the kind's share.
+    """
+    room = {}
+    for kind, floor in _FLOORS.items():
+        share = int(quota * floor.share)
+        used = 0
+        for piece in pieces:
+            if kind in kinds[piece.unit]:
+                cost = costs[piece.unit]
+                used += cost if used + cost <= share else 0
+        room[kind] = used
+    return room
 
 
 def _pieces(
@@ -242,10 +418,10 @@ def _pieces(
     A unit is shown by its best chunks, no more than ``_MOST_PARTS`` of them, so that one
     long function does not fill the pack.
     """
-    pieces: dict[tuple[str, tuple[int, int], str], _Piece] = {}
+    pieces: dict[Unit, _Piece] = {}
     for hit in hits:
         doc = hit.doc
-        key = (doc.path, doc.unit, doc.symbol)
+        key = unit_of(doc)
         ranges = [(doc.start, doc.end)]
         if widen and doc.symbol and _is_small(doc, texts):
             ranges = [doc.unit]
@@ -338,11 +514,9 @@ def _cost(piece: _Piece, texts: Texts, count: Counter) -> int:
     )
 
 
-def _worth(piece: _Piece, texts: Texts, count: Counter) -> float:
+def _worth(piece: _Piece, cost: int) -> float:
     """Return what a piece is worth for its place: its score − 0.5 · ln(tokens + 20)."""
-    return piece.scores.get("final", 0.0) - weights.LENGTH * math.log(
-        _cost(piece, texts, count) + 20
-    )
+    return piece.scores.get("final", 0.0) - weights.LENGTH * math.log(cost + 20)
 
 
 def _channels(hits: Sequence[Hit]) -> tuple[Channel, ...]:

@@ -296,6 +296,30 @@ def reason(search: Search, channel: str, asked: Asked, doc: int) -> str:
     return "means something close to the change"
 
 
+_NOTHING = {
+    "subject": "shares no word with the title",
+    "uses": "uses no name that the change defines or touches, but for very common ones",
+    "gone": "has no rare identifier that the change takes away",
+    "co-changed-lines": "holds no line that came with lines of the changed units",
+    "diff": "shares no word with the change",
+    "co-change": "its file did not change with the changed ones",
+    "deleted": "shares no word with the deleted lines",
+    "defines": "defines no rare name of the changed lines",
+    "kept": "has no rare identifier that stands before and after",
+    "changed": "shares no word with the changed lines",
+    "new": "has no rare identifier that the change adds",
+    "test": "its file is not named like a changed one",
+    "dense": "not among the candidates that were embedded",
+}
+
+
+def nothing(search: Search, channel: str, found: Ranked) -> str:
+    """Say in words why a channel did not find a doc that it could have found."""
+    if len(found.docs) >= search.limit:
+        return f"not among its first {search.limit:,}"
+    return _NOTHING[channel]
+
+
 def _telling_words(search: Search, channel: str, asked: Asked, doc: int) -> list[str]:
     """Return the words of a query that give a doc most of its score, as they are written.
 

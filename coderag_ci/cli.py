@@ -12,6 +12,7 @@ from coderag_ci.commands.config import config
 from coderag_ci.commands.context import context
 from coderag_ci.commands.doctor import doctor
 from coderag_ci.commands.eval import evaluate
+from coderag_ci.commands.explain import explain
 from coderag_ci.commands.index import index
 from coderag_ci.commands.verify import verify
 from coderag_ci.errors import (
@@ -48,7 +49,7 @@ def cli() -> None:
     """Turn a git diff into an evidence pack for whoever reviews the change."""
 
 
-for command in (context, index, config, doctor, verify, evaluate):
+for command in (context, explain, index, config, doctor, verify, evaluate):
     cli.add_command(command)
 
 

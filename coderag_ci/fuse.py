@@ -18,8 +18,13 @@ def fuse(
     """
     scores: dict[int, float] = {}
     for name, docs in rankings.items():
-        weight = weights[name] * k
+        weight = weights[name]
         if weight > 0:
             for rank, doc in enumerate(docs, 1):
-                scores[doc] = scores.get(doc, 0.0) + weight / (k + rank)
+                scores[doc] = scores.get(doc, 0.0) + gain(weight, k, rank)
     return sorted(scores.items(), key=lambda item: (-item[1], *place(item[0])))
+
+
+def gain(weight: float, k: float, rank: int) -> float:
+    """Return what a rank, from 1, in a ranking of some weight adds to a score."""
+    return weight * k / (k + rank)

@@ -6,7 +6,6 @@ import contextlib
 import functools
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -247,10 +246,14 @@ class Index:
 
 @dataclass(frozen=True)
 class Opened:
-    """An index and how it came to be; ``skipped`` names the files that no parser got through."""
+    """An index and how it came to be.
+
+    ``left_out`` says of each path without docs why, ``skipped`` names those of them that no
+    parser got through.
+    """
 
     index: Index
-    left_out: dict[str, int]
+    left_out: dict[str, str]
     skipped: tuple[Skipped, ...]
     snapshot: str
 
@@ -293,8 +296,7 @@ def open_index(view: View, store: Store, rules: PathRules, fresh: dict[RowKey, R
         if reason and file in wanted
     ]
     failed = [Skipped(*pair) for pair in sorted(reasons) if pair[1].startswith(_FAILED)]
-    left_out = Counter(reason for _, reason in reasons if not reason.startswith(_FAILED))
-    return Opened(Index(segments), dict(left_out), tuple(failed), name)
+    return Opened(Index(segments), dict(reasons), tuple(failed), name)
 
 
 def _settled(rows: list[tuple[SourceFile, Row]]) -> list[tuple[SourceFile, Row]]:

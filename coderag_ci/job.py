@@ -16,6 +16,7 @@ from coderag_ci.pathrules import Skipped
 from coderag_ci.progress import Progress
 
 if TYPE_CHECKING:  # they import numpy, which an empty diff does without
+    from coderag_ci.assemble import Try
     from coderag_ci.channels import Ranked, Search
     from coderag_ci.queries import Asked
     from coderag_ci.text import Texts
@@ -58,14 +59,20 @@ class Ranking:
 
 @dataclass
 class Found:
-    """What the search of a view gave for a change; empty where there was nothing to search."""
+    """What the search of a view gave for a change; empty where there was nothing to search.
+
+    ``tries`` says how the evidence was filled, in order; ``unread`` says of each path of the
+    view that was not searched why.
+    """
 
     diff: tuple[pack.DiffFile, ...] = ()
     facts: Sequence[pack.Fact] = ()
     facts_more: int = 0
     evidence: Sequence[pack.Evidence] = ()
     dropped: Sequence[pack.Dropped] = ()
+    tries: Sequence[Try] = ()
     skipped: Sequence[Skipped] = ()
+    unread: Mapping[str, str] = field(default_factory=dict)
     degradations: Sequence[str] = ()
     notes: Sequence[str] = ()
     index: pack.IndexInfo = field(default_factory=lambda: pack.IndexInfo(0, 0, {}))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from coderag_ci import __version__, diff, pack, view
@@ -12,6 +14,9 @@ from coderag_ci.links import web_address
 from coderag_ci.pathrules import PathRules, Skipped
 from coderag_ci.trace import Recorder
 from coderag_ci.view import View
+
+if TYPE_CHECKING:  # it imports numpy, which an empty diff does without
+    from coderag_ci.explain import Explanation
 
 _MOST_SKIPPED = 50
 _MOST_DROPPED = 50
@@ -25,11 +30,7 @@ def make_pack(job: Job) -> pack.Pack:
     """
     recorder = Recorder()
     rules = PathRules(job.config)
-    head = _head_view(job, rules) if job.change.kind == "worktree" else None
-    with recorder.stage("diff") as counts:
-        found = diff.compute(job.repo, job.change.sides, head, job.change.paths)
-        counts["files"] = len(found.files)
-        counts["hunks"] = sum(len(file.hunks) for file in found.files)
+    found, head = _compare(job, rules, recorder)
     if not found.files:
         return _seal(job, found, Found(), recorder)
     from coderag_ci import search
@@ -37,6 +38,32 @@ def make_pack(job: Job) -> pack.Pack:
     head = head or _head_view(job, rules)
     result = search.search(job, found, head, rules, recorder)
     return _seal(job, found, result, recorder)
+
+
+def explain(job: Job, place: str) -> Explanation:
+    """Say why the units of a path, or the one of a line of it, are or are not in the pack.
+
+    Raises CoderagError.
+    """
+    from coderag_ci import explain, search
+
+    recorder = Recorder()
+    rules = PathRules(job.config)
+    found, head = _compare(job, rules, recorder)
+    head = head or _head_view(job, rules)
+    asked = explain.find(job, found, head, place)
+    result = search.search(job, found, head, rules, recorder) if found.files else Found()
+    return explain.explain(job, found, head, result, asked)
+
+
+def _compare(job: Job, rules: PathRules, recorder: Recorder) -> tuple[Diff, View | None]:
+    """Return the diff, and the head view where it takes part in making the diff."""
+    head = _head_view(job, rules) if job.change.kind == "worktree" else None
+    with recorder.stage("diff") as counts:
+        found = diff.compute(job.repo, job.change.sides, head, job.change.paths)
+        counts["files"] = len(found.files)
+        counts["hunks"] = sum(len(file.hunks) for file in found.files)
+    return found, head
 
 
 def _head_view(job: Job, rules: PathRules) -> View:

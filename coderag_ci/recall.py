@@ -24,6 +24,7 @@ from coderag_ci.text import Texts
 from coderag_ci.view import View
 
 RESERVE = 4.0  # seconds that the stages after this one need
+MEASURED = ("subject", "diff")  # channels by words whose score can lift a hit over the floor
 _MOST_EMBEDDED_QUERIES = 8  # the most changed units; each costs a run of the model
 
 
@@ -160,7 +161,7 @@ def above_floor(
     for name, found in ranked.items():
         if name not in LEXICAL:
             kept.update(found.docs)
-        elif name in ("subject", "diff"):
+        elif name in MEASURED:
             least = floor * found.ideal
             kept.update(d for d, s in zip(found.docs, found.scores, strict=True) if s >= least)
     return [hit for hit in hits if hit[0] in kept]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -15,7 +16,7 @@ from coderag_ci.config import Config
 from coderag_ci.diff import Diff
 from coderag_ci.facts.given import Given
 from coderag_ci.job import Found, Job, Ranking, Scored
-from coderag_ci.pack import Channel, Dropped, Evidence, IndexInfo
+from coderag_ci.pack import Channel, IndexInfo
 from coderag_ci.parse.row import Row
 from coderag_ci.pathrules import PathRules, Skipped
 from coderag_ci.segment import Array
@@ -31,6 +32,7 @@ _TRACED = 1_000  # characters of a query that the trace keeps
 _FACTS_SHARE = 0.15  # of the budget
 _FRAME = 400  # tokens of header, instructions and what was left out
 _CANDIDATES_PER_PIECE = 3  # several candidates can be parts of one piece
+_MOST_LINKED = 5  # candidates of each channel of links, wherever the order has them
 
 
 def search(
@@ -185,9 +187,13 @@ def _index(
         degradations.append(f"deadline: {late} files were not indexed")
     found.indexed, found.reused = update.indexed, update.reused
     found.skipped = [*head.skipped, *update.skipped, *opened.skipped]
-    left_out = dict(head.left_out)
-    for reason_, n in opened.left_out.items():
-        left_out[reason_] = left_out.get(reason_, 0) + n
+    found.unread = {
+        **head.left_out,
+        **opened.left_out,
+        **{skip.path: skip.reason for skip in found.skipped},
+    }
+    told = {skip.path for skip in found.skipped}
+    left_out = Counter(reason for path, reason in found.unread.items() if path not in told)
     found.index = IndexInfo(len(head.entries), opened.index.size, dict(sorted(left_out.items())))
     return opened.index, fresh
 
@@ -217,25 +223,25 @@ def _evidence_docs(
 
 
 def _hit(number: int, scores: dict[str, float], ranking: Ranking) -> assemble.Hit:
-    """Describe a hit; its best rank in each channel, with the reason, when it is shown."""
+    """Describe a hit; the reasons for its rank in each channel when it is shown."""
+    ranks = {name: rank for name, one in ranking.ranked.items() if (rank := one.ranks.get(number))}
 
     def explain() -> tuple[Channel, ...]:
         if number in ranking.explained:
             return ranking.explained[number]
         ranking.explained[number] = tuple(
             Channel(name, rank, reason(ranking.prepared, name, ranking.asked, number))
-            for name, found in ranking.ranked.items()
-            if (rank := found.ranks.get(number)) is not None
+            for name, rank in ranks.items()
         )
         return ranking.explained[number]
 
     rounded = {name: round(score, 9) for name, score in scores.items()}
-    return assemble.Hit(ranking.prepared.index.doc(number), rounded, explain)
+    return assemble.Hit(ranking.prepared.index.doc(number), rounded, ranks, explain)
 
 
 def _own_hit(index: indexing.Index, number: int, rank: int) -> assemble.Hit:
-    channel = Channel("enclosing", rank, "rest of a changed unit")
-    return assemble.Hit(index.doc(number), {}, lambda: (channel,))
+    channel = Channel(assemble.ENCLOSING, rank, "rest of a changed unit")
+    return assemble.Hit(index.doc(number), {}, {}, lambda: (channel,))
 
 
 def _assemble(
@@ -246,9 +252,10 @@ def _assemble(
     found.diff, found.used_diff = assemble.assemble_diff(diff, found.quota_diff, count, rules)
     frame = min(_FRAME, config.budget // 5)
     found.quota_evidence = max(0, config.budget - found.used_diff - found.used_facts - frame)
-    found.evidence, found.used_evidence, found.dropped = evidence_of(
+    assembled = evidence_of(
         found.ranking, found.ranking.worth, config, diff, found.quota_evidence, count
     )
+    found.evidence, found.used_evidence, found.dropped, found.tries = assembled
 
 
 def evidence_of(
@@ -258,13 +265,17 @@ def evidence_of(
     diff: Diff,
     quota: int,
     count: tokens.Counter,
-) -> tuple[list[Evidence], int, list[Dropped]]:
-    """Fill ``quota`` tokens with evidence from the best of an order, and from the changed units.
-
-    Returns (evidence, tokens used, dropped).
-    """
-    shown = order[: config.top_k * _CANDIDATES_PER_PIECE]
-    hits = [_hit(doc, scores, ranking) for doc, scores in shown]
+) -> assemble.Assembled:
+    """Fill ``quota`` tokens with evidence from the best of an order, and from the changed units."""
+    most = config.top_k * _CANDIDATES_PER_PIECE
+    linked = {
+        doc
+        for name in assemble.LINKS
+        if name in ranking.ranked
+        for doc in ranking.ranked[name].docs[:_MOST_LINKED]
+    }
+    tried = [hit for n, hit in enumerate(order) if n < most or hit[0] in linked]
+    hits = [_hit(doc, scores, ranking) for doc, scores in tried]
     index = ranking.prepared.index
     own = [_own_hit(index, doc, rank) for rank, doc in enumerate(ranking.own[:_MOST_OWN], 1)]
     return assemble.assemble_evidence(hits, own, diff, quota, config.top_k, count, ranking.texts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -29,12 +28,12 @@ class View:
     ``local`` maps the blobs that only the working tree has to the path they are read
     from, ``contents`` holds those that are nowhere; all others are git objects. ``on_disk``
     holds the blob of every file of a working tree and ``untracked`` every untracked file,
-    indexable or not. ``left_out`` counts paths by reason; ``skipped`` names those that a
-    reader would want to know of. ``chunk_size`` is the most bytes of a chunk, about.
+    indexable or not. ``left_out`` says of each path that is not seen why; ``skipped`` names
+    those that a reader would want to know of. ``chunk_size`` is the most bytes of a chunk, about.
     """
 
     entries: tuple[Entry, ...]
-    left_out: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     local: dict[str, str] = field(default_factory=dict)
     untracked: tuple[Entry, ...] = ()
@@ -106,17 +105,18 @@ def _view(
     untracked: tuple[Entry, ...] = (),
 ) -> View:
     kept: list[Entry] = []
-    left_out: Counter[str] = Counter()
+    left_out: dict[str, str] = {}
     for entry in entries:
         if entry.mode in (MODE_SUBMODULE, MODE_SYMLINK):
-            left_out["submodule" if entry.mode == MODE_SUBMODULE else "symbolic link"] += 1
+            link = "submodule" if entry.mode == MODE_SUBMODULE else "symbolic link"
+            left_out[entry.path] = link
         elif reason := rules.why_not(entry.path, language_of(entry.path).name):
-            left_out[reason] += 1
+            left_out[entry.path] = reason
         else:
             kept.append(entry)
     return View(
         tuple(kept),
-        dict(left_out),
+        left_out,
         tuple(skipped),
         local or {},
         untracked,

@@ -7,10 +7,14 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from coderag_ci import assemble
 from coderag_ci.assemble import assemble_diff
 from coderag_ci.config import CHANNEL_NAMES, Config
 from coderag_ci.diff import Diff, FileDiff, Hunk
+from coderag_ci.index import Doc
 from coderag_ci.pathrules import PathRules
 from coderag_ci.tokens import estimate
 from tests.conftest import Command
@@ -235,6 +239,105 @@ def test_no_more_than_top_k_entries_and_the_rest_is_named(
     for piece in pack["dropped"]:
         assert piece["path"] in SHOP
         assert 1 <= piece["start"] <= piece["end"]
+
+
+# ---- room for each kind of evidence
+
+FLOOD = {
+    f"flood/f{n:02}.py": f'def handle_{n}(place):\n    """Look up the rate of value added tax: do '
+    f'not fail for unknown countries; a default {n} is returned."""\n    return place or {n}\n'
+    for n in range(60)
+}
+CALLER = "def odd_one():\n    return tax_rate('de') + 1\n"
+
+
+def flooded(repository: Repository, files: dict[str, str]) -> Repository:
+    """Commit files, then a change whose title and lines say much of what the flood says."""
+    repository.commit({"shop/tax.py": SHOP["shop/tax.py"], **files}, "Open the shop")
+    repository.git("checkout", "-q", "-b", "topic")
+    new = str(SHOP["shop/tax.py"]).replace(
+        "    return RATES[country]", "    return RATES.get(country, 0.0)"
+    )
+    title = "Look up the rate of value added tax: do not fail for unknown countries"
+    repository.commit({"shop/tax.py": new}, title)
+    return repository
+
+
+def test_a_flood_of_like_words_does_not_push_the_only_caller_out(
+    repository: Repository, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The one place that the change can break was lost among sixty that only sound like it."""
+    flooded(repository, {**FLOOD, "far/caller.py": CALLER})
+    off = [f"--weight={name}=0.01" for name in ("uses", "new", "kept", "deleted", "co-change")]
+    arguments = ("--base", "main", "--budget", "2600", *off)
+    pack = pack_of(command, repository, *arguments)
+    assert "far/caller.py" in [piece["path"] for piece in pack["evidence"]]
+    with monkeypatch.context() as patch:
+        patch.setattr(assemble, "_FLOORS", {})
+        without = pack_of(command, repository, *arguments)
+    assert "far/caller.py" not in [piece["path"] for piece in without["evidence"]]
+    assert abs(len(without["evidence"]) - len(pack["evidence"])) <= 1
+
+
+def test_room_that_no_kind_uses_goes_to_the_others(
+    repository: Repository, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository without tests and documents would get a smaller pack."""
+    flooded(repository, FLOOD)
+    pack = pack_of(command, repository, "--base", "main", "--budget", "2600")
+    with monkeypatch.context() as patch:
+        patch.setattr(assemble, "_FLOORS", {})
+        without = pack_of(command, repository, "--base", "main", "--budget", "2600")
+    assert pack["budget"]["used_evidence"] > 0.8 * pack["budget"]["evidence"]
+    assert pack["evidence"] == without["evidence"]
+
+
+class Texts:
+    """Stands in for the texts of a view: every blob has the same many lines."""
+
+    def load(self, blobs: object) -> None:
+        """Nothing has to be read."""
+
+    def lines(self, _: str) -> list[str]:
+        """Return the lines of a blob."""
+        return [f"value_{n} = call({n})" for n in range(200)]
+
+
+@st.composite
+def hits(draw: st.DrawFn) -> list[assemble.Hit]:
+    """Return units of any length, language and flag, found by any channels."""
+    found = []
+    for n in range(draw(st.integers(0, 30))):
+        start = draw(st.integers(1, 150))
+        end = start + draw(st.integers(0, 49))
+        doc = Doc(
+            f"p{draw(st.integers(0, 9))}.py", f"{n:040x}",
+            draw(st.sampled_from(("python", "markdown"))), start, end,
+            (start, end), (0, 0), "function", f"f{n}", draw(st.sampled_from((0, 1))),
+        )  # fmt: skip
+        ranks = draw(st.dictionaries(st.sampled_from(CHANNEL_NAMES), st.integers(1, 60)))
+        score = draw(st.floats(0, 5))
+        found.append(assemble.Hit(doc, {"final": score}, ranks, lambda: ()))
+    return sorted(found, key=lambda hit: -hit.scores["final"])
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(hits(), st.integers(0, 6000), st.integers(1, 30))
+def test_no_room_for_a_kind_exceeds_the_budget_or_top_k(
+    found: list[assemble.Hit], quota: int, top_k: int
+) -> None:
+    """Whatever was found, a pack has the size that was asked for, and each try is accounted for."""
+    texts: Any = Texts()
+    made = assemble.assemble_evidence(found, [], Diff((), ()), quota, top_k, estimate, texts)
+    taken = [one for one in made.tries if one.outcome == "taken"]
+    assert made.used == sum(one.tokens for one in taken) <= quota
+    assert len(made.evidence) == len(taken) <= top_k
+    units = {assemble.unit_of(hit.doc) for hit in found}
+    assert {one.unit for one in made.tries} == units
+    assert len(made.tries) == len(units)
+    hidden = [one for one in made.tries if one.outcome == "already shown"]
+    assert len(units) == len(taken) + len(made.dropped) + len(hidden)
+    assert all(one.tokens <= one.left for one in taken)
 
 
 # ---- over random repositories

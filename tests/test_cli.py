@@ -27,7 +27,7 @@ from tests.conftest import Command, Result
 from tests.repository import Repository
 
 ROOT = Path(coderag_ci.__file__).resolve().parent.parent
-SUBCOMMANDS = ("context", "index", "config", "doctor", "verify")
+SUBCOMMANDS = ("context", "explain", "index", "config", "doctor", "verify")
 MODULE = "def area(width, height):\n    return width * height\n"
 USER = "from shapes import area\n\n\ndef cost(width, height):\n    return 3 * area(width, height)\n"
 

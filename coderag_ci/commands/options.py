@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from coderag_ci.ci import CI
     from coderag_ci.config import Resolved
     from coderag_ci.gitrepo import GitRepo
+    from coderag_ci.job import Job
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,6 +57,129 @@ def models(function: F) -> F:
     ):
         function = option(function)
     return function
+
+
+def change(function: F) -> F:
+    """Add what says which change is meant: --base, --head, --staged, --worktree, --paths."""
+    for option in (
+        click.option(
+            "--paths", metavar="PATHSPEC", multiple=True, help="Only these paths; repeatable."
+        ),
+        click.option("--worktree", is_flag=True, help="Compare the working tree with HEAD."),
+        click.option("--staged", is_flag=True, help="Compare the staged changes with HEAD."),
+        click.option("--head", metavar="REF", help="The change. [default: HEAD]"),
+        click.option(
+            "--base",
+            metavar="REF",
+            help="What the change is made from. [default: the default branch]",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def ranking(function: F) -> F:
+    """Add the settings that decide what a pack shows."""
+    for option in (
+        click.option(
+            "--deadline", type=float, metavar="SECONDS", help="Give what there is by then."
+        ),
+        click.option(
+            "--no-channel", "switched_off", multiple=True, metavar="NAME", help="Switch one off."
+        ),
+        click.option(
+            "--channel", "switched_on", multiple=True, metavar="NAME", help="Switch a channel on."
+        ),
+        click.option(
+            "--rerank",
+            type=int,
+            metavar="DEPTH",
+            help="Candidates reranked; 0: none. [default: 50]",
+        ),
+        click.option(
+            "--weight", "weights", multiple=True, metavar="CHANNEL=W", help="Weight of a channel."
+        ),
+        click.option(
+            "--recall", type=int, metavar="N", help="Candidates a channel. [default: 1000]"
+        ),
+        click.option(
+            "--top-k", type=int, metavar="N", help="Most pieces of evidence. [default: 40]"
+        ),
+        click.option(
+            "--budget", type=int, metavar="TOKENS", help="Tokens of the whole pack. [default: 8000]"
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def job_of(given: Mapping[str, Any]) -> Job:
+    """Return what a pack is made from, of the options of a command that takes all of the above.
+
+    Raises CoderagError.
+    """
+    from coderag_ci import change as changes
+    from coderag_ci import ci
+    from coderag_ci.deadline import Deadline
+    from coderag_ci.errors import UsageError
+    from coderag_ci.gitrepo import GitRepo
+    from coderag_ci.job import Job
+    from coderag_ci.progress import Progress
+
+    flags = _flags(given)
+    repo = GitRepo(given["repo"])
+    surroundings = ci.detect(os.environ)
+    wanted = changes.Wanted(
+        given["base"] or "",
+        given["head"] or "",
+        given["staged"],
+        given["worktree"],
+        [repo.from_root(p) for p in given["paths"]],
+    )
+    made = changes.resolve(repo, wanted, surroundings)
+    config = read_config(repo, given["config_file"], flags, surroundings, made.merge_base).config
+    if "dense" in given["switched_on"] and config.embedding_model == "none":
+        raise UsageError("the channel dense needs a model", "name one with --embedding-model")
+    directory = index_directory(repo, given["index_dir"])
+    return Job(repo, made, config, directory, Deadline(config.deadline), Progress(given["quiet"]))
+
+
+def _flags(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn flags into dotted config keys, each checked against its type."""
+    from coderag_ci.config import CHANNEL_NAMES, Config, convert, value_of
+    from coderag_ci.errors import UsageError
+
+    values: dict[str, Any] = {
+        key: given[key.replace("-", "_")]
+        for key in (
+            "budget",
+            "top-k",
+            "recall",
+            "rerank",
+            "deadline",
+            "embedding-model",
+            "rerank-model",
+        )
+    }
+    for name in (*given["switched_on"], *given["switched_off"]):
+        if name not in CHANNEL_NAMES:
+            raise UsageError(f"unknown channel: {name}", f"known: {', '.join(CHANNEL_NAMES)}")
+    for name in given["switched_on"]:
+        values[f"weights.{name}"] = value_of(Config(), f"weights.{name}")
+    for item in given["weights"]:
+        name, equals, number = item.partition("=")
+        if not equals:
+            raise UsageError(f"--weight {item}: expected CHANNEL=W", "for example uses=2")
+        if name not in CHANNEL_NAMES:
+            raise UsageError(f"unknown channel: {name}", f"known: {', '.join(CHANNEL_NAMES)}")
+        values[f"weights.{name}"] = convert(f"weights.{name}", number, "--weight", strict=False)
+    for name in given["switched_off"]:
+        values[f"weights.{name}"] = 0.0
+    return {
+        key: value if key.startswith("weights.") else convert(key, value, f"--{key}", strict=False)
+        for key, value in values.items()
+        if value is not None
+    }
 
 
 def index_directory(repo: GitRepo, given: str | None) -> Path:

@@ -147,7 +147,7 @@ def _packs(
     count: Counter,
 ) -> dict[int, Sequence[Evidence]]:
     return {
-        quota: search.evidence_of(ranking, order, config, sight.diff, quota, count)[0]
+        quota: search.evidence_of(ranking, order, config, sight.diff, quota, count).evidence
         for quota in QUOTAS
     }
 
