@@ -56,7 +56,8 @@ class Search:
     """A view prepared for the channels: the index, the lexical model, what can be evidence.
 
     ``past`` is what the history says of the changed paths, ``earlier`` maps a path to lines
-    that earlier commits added with the changed units, with the lines where they stand now.
+    that earlier commits added with the changed units, with the lines where they stand now,
+    ``features`` what the fitted ranker knew of each candidate.
     """
 
     def __init__(self, index: Index, bm25: PostingsBM25, allowed: Array, limit: int) -> None:
@@ -73,6 +74,7 @@ class Search:
         self.earlier: dict[str, dict[str, list[int]]] = {}
         self.asked_words: dict[str, tuple[list[int], Array]] = {}
         self.asked_names: dict[str, dict[str, Array]] = {}
+        self.features: dict[int, Array] = {}
 
     def _users(self, name: str) -> dict[int, Use]:
         """Return the docs that use a name, each with its first use."""

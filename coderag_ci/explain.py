@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from coderag_ci import ranker
 from coderag_ci.assemble import ENCLOSING, Try, Unit, unit_of
 from coderag_ci.channels import nothing, reason
 from coderag_ci.config import CHANNEL_NAMES, weights_of
@@ -64,6 +65,7 @@ class Explained(msgspec.Struct, frozen=True):
     below-floor, beyond-candidates, beyond-top-k, does-not-fit, already-shown or in-diff.
     ``rank`` of ``candidates`` is its place among all that was found (0: not found). What is
     changed or hidden is not looked for, and has no ``channels``.
+    ``learned`` is what each feature gives to the fitted ranker's score, the largest first.
     ``taken_before`` are the pieces that were put into the pack before it was tried.
     """
 
@@ -77,6 +79,7 @@ class Explained(msgspec.Struct, frozen=True):
     candidates: int = 0
     scores: dict[str, float] = {}
     channels: tuple[ChannelRank, ...] = ()
+    learned: dict[str, float] = {}
     tried: Filled | None = None
     taken_before: tuple[Filled, ...] = ()
 
@@ -228,6 +231,7 @@ class _Teller:
             len(self._places),
             dict(scored[1]) if scored else {},
             self._channels(best) if self._ranking.prepared.allowed[best] else (),
+            self._learned(best),
             _filled(tried) if tried and shown else None,
             self._before(tried) if tried and outcome == "does-not-fit" else (),
         )
@@ -311,6 +315,13 @@ class _Teller:
                 why = nothing(ranking.prepared, name, one)
                 found.append(ChannelRank(name, weights[name], 0, 0.0, why))
         return tuple(sorted(found, key=lambda channel: -channel.adds))
+
+    def _learned(self, doc: int) -> dict[str, float]:
+        known = self._ranking.prepared.features.get(doc)
+        if known is None:
+            return {}
+        parts = ranker.load().parts(known)
+        return dict(sorted(parts.items(), key=lambda part: -abs(part[1])))
 
     def _before(self, tried: Try) -> tuple[Filled, ...]:
         tries = list(self._found.tries)

@@ -797,14 +797,16 @@ def _added(patch: bytes) -> dict[str, list[str]]:
     lines: list[str] | None = None
     head = False
     for line in patch.split(b"\n"):
-        if line.startswith(b"diff --git "):
-            lines, head = None, True
-        elif head and line.startswith(b"+++ b/"):
-            lines = found.setdefault(decode_path(line[6:].rstrip(b"\t")), [])
-        elif line.startswith(b"@@ "):
+        first = line[:1]
+        if first == b"+":
+            if head and line.startswith(b"+++ b/"):
+                lines = found.setdefault(decode_path(line[6:].rstrip(b"\t")), [])
+            elif lines is not None and not head:
+                lines.append(line[1:].decode("utf-8", "replace"))
+        elif first == b"@":
             head = False
-        elif lines is not None and not head and line.startswith(b"+"):
-            lines.append(line[1:].decode("utf-8", "replace"))
+        elif first == b"d" and line.startswith(b"diff --git "):
+            lines, head = None, True
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -28,7 +29,8 @@ class Past:
     ``together``: other path to Σ 1/√(files − 1) over the commits that changed it with one of
     the changed paths; ``times``: other path to how often that was; ``of``: how many commits
     changed one of them; ``recent``: changed path to its newest such commits; ``others``:
-    changed path to the other files of each of its newest such commits.
+    changed path to the other files of each of its newest such commits; ``often``: any path to
+    how many commits changed it.
     """
 
     commits: int = 0
@@ -38,6 +40,7 @@ class Past:
     recent: dict[str, list[str]] = field(default_factory=dict)
     others: dict[str, list[frozenset[str]]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    often: Counter[str] = field(default_factory=Counter)
 
 
 def read(repo: GitRepo, base: str, paths: Sequence[str], kept: Store) -> Past:
@@ -54,6 +57,7 @@ def read(repo: GitRepo, base: str, paths: Sequence[str], kept: Store) -> Past:
         for old_path, path in changes:
             if old_path:
                 past.aliases[old_path] = past.aliases.get(path, path)
+        past.often.update(files)
         own = files & changed
         if not own or len(files) > _MOST_FILES:
             continue
@@ -88,10 +92,11 @@ def _changes(repo: GitRepo, base: str, kept: Store, past: Past) -> Iterator[tupl
             fresh.append((one.id, data))
             known[one.id] = data
     kept.add_commits(fresh)
+    paths: dict[bytes, str] = {}
     for commit in ordinary:
         if (found := known.get(commit)) is not None:
             with contextlib.suppress(msgspec.MsgspecError):
-                yield commit, _decoded(found)
+                yield commit, _decoded(found, paths)
 
 
 def _encoded(commit: Commit) -> bytes:
@@ -103,9 +108,15 @@ def _encoded(commit: Commit) -> bytes:
     )
 
 
-def _decoded(data: bytes) -> _Changes:
-    pairs = _decoder.decode(data)
-    return tuple((decode_path(old_path), decode_path(path)) for old_path, path in pairs)
+def _decoded(data: bytes, paths: dict[bytes, str]) -> _Changes:
+    """``paths`` are those decoded before: most commits change the same few."""
+    found = []
+    for pair in _decoder.decode(data):
+        for raw in pair:
+            if raw not in paths:
+                paths[raw] = decode_path(raw)
+        found.append((paths[pair[0]], paths[pair[1]]))
+    return tuple(found)
 
 
 _decoder = msgspec.msgpack.Decoder(tuple[tuple[bytes, bytes], ...])

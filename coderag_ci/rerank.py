@@ -1,4 +1,4 @@
-"""Orders the candidates anew: by names and shared lines, and by a cross-encoder.
+"""Orders the candidates anew: by the fitted ranker or the formula, and by a cross-encoder.
 
 What a cross-encoder finds is added to the score, never put in its place: general
 cross-encoders often make code retrieval worse when they decide alone.
@@ -6,9 +6,11 @@ cross-encoders often make code retrieval worse when they decide alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from coderag_ci.channels import Search
+from coderag_ci import features, ranker
+from coderag_ci.channels import Ranked, Search
+from coderag_ci.config import weights_of
 from coderag_ci.dense import passage
 from coderag_ci.job import Job, Scored
 from coderag_ci.models import CrossEncoder, ModelUnavailable
@@ -24,19 +26,26 @@ _RESERVE_LOADING = 4.0  # and with them the loading of a model
 def rerank(
     job: Job,
     asked: Asked,
+    ranked: Mapping[str, Ranked],
     fused: list[tuple[int, float]],
     prepared: Search,
     texts: Texts,
     degradations: list[str],
     counts: dict[str, int | str],
 ) -> list[Scored]:
-    """Order the candidates anew by what overlap and a cross-encoder add to their score."""
+    """Order the candidates anew: by the fitted ranker or the formula, and by a cross-encoder."""
     config = job.config
     model = config.rerank_model
     if not config.rerank or model == "none" or not fused:
         return [(doc, {"fused": score, "final": score}) for doc, score in fused]
-    hits = _by_formula(asked, fused, prepared, texts, counts)
     if model == "heuristic":
+        return _by_formula(asked, fused, prepared, texts, counts)
+    try:
+        hits = _by_ranker(job, asked, ranked, fused, prepared, texts, counts)
+    except ranker.RankerUnavailableError as error:
+        degradations.append(f"no fitted ranker: {error}; the formula ranked")
+        hits = _by_formula(asked, fused, prepared, texts, counts)
+    if model == "learned":
         return hits
     return _with_cross_encoder(job, asked, hits, prepared, texts, degradations, counts)
 
@@ -57,6 +66,33 @@ def _by_formula(
     for doc, score in fused:
         more = gain.get(doc, 0.0)
         found.append((doc, {"fused": score, "overlap": more, "final": score + more}))
+    return _ordered(found, prepared)
+
+
+def _by_ranker(
+    job: Job,
+    asked: Asked,
+    ranked: Mapping[str, Ranked],
+    fused: Sequence[tuple[int, float]],
+    prepared: Search,
+    texts: Texts,
+    counts: dict[str, int | str],
+) -> list[Scored]:
+    """Order the first candidates of each channel by the fitted ranker; the others follow."""
+    fitted = ranker.load()
+    docs = features.candidates(ranked)
+    counts["depth"] = len(docs)
+    shared = dict(zip(docs, Overlap(prepared, texts).terms(asked, docs), strict=True))
+    known = features.matrix(prepared, asked, ranked, shared, weights_of(job.config), docs)
+    learned = dict(zip(docs, fitted.scores(known).tolist(), strict=True))
+    lowest = min(learned.values(), default=0.0)
+    found: list[Scored] = []
+    for doc, score in fused:
+        scores = {"fused": score, "final": lowest - 1 / (1 + score)}
+        if doc in learned:
+            scores = {"fused": score, "overlap": shared[doc].gain(), "final": learned[doc]}
+        found.append((doc, scores))
+    prepared.features.update(zip(docs, known, strict=True))
     return _ordered(found, prepared)
 
 

@@ -119,7 +119,7 @@ def _search(
         fused = recall.fused(ranked, config, prepared)
         counts["docs"] = len(fused)
     with recorder.stage("rerank") as counts:
-        hits = rerank.rerank(job, asked, fused, prepared, texts, degradations, counts)
+        hits = rerank.rerank(job, asked, ranked, fused, prepared, texts, degradations, counts)
     with recorder.stage("assemble") as counts:
         worth = recall.above_floor(hits, ranked, config.floor)
         counts["below_floor"] = len(hits) - len(worth)

@@ -82,10 +82,12 @@ def test_a_test_has_the_stem_of_what_it_tests(path: str) -> None:
 def test_rerank_0_and_none_leave_the_fused_order(repository: Repository, command: Command) -> None:
     """Someone who measures recall alone needs a way to switch the rest off."""
     shop(repository)
-    reranked = pack_of(command, repository, "--base", "main")
-    scored = [e["scores"] for e in reranked["evidence"] if e["scores"]]
-    assert all(s["final"] == pytest.approx(s["fused"] + s["overlap"]) for s in scored)
-    assert scored
+    for name, sums in (("heuristic", True), ("learned", False)):
+        reranked = pack_of(command, repository, "--base", "main", "--rerank-model", name)
+        scored = [e["scores"] for e in reranked["evidence"] if e["scores"]]
+        same = [s["final"] == pytest.approx(s["fused"] + s["overlap"]) for s in scored]
+        assert scored
+        assert all(same) if sums else not any(same)
     for flag in (("--rerank", "0"), ("--rerank-model", "none")):
         pack = pack_of(command, repository, "--base", "main", *flag)
         scored = [e["scores"] for e in pack["evidence"] if e["scores"]]

@@ -15,10 +15,9 @@ import concurrent.futures
 import multiprocessing
 from pathlib import Path
 
-import features
 import numpy as np
 
-from coderag_ci import overlap, search
+from coderag_ci import features, overlap, search
 from coderag_ci.config import Config, weights_of
 from coderag_ci.deadline import Deadline
 from coderag_ci.errors import CoderagError

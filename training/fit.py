@@ -1,13 +1,14 @@
-"""Fits rankers on dumped cases and prints what each gives, beside the formula.
+"""Fits the ranker on dumped cases and writes ``coderag_ci/ranker.json``.
 
-    python training/fit.py --dump DIR --check DIR
+    python training/fit.py --dump DIR [--check DIR] [--out coderag_ci/ranker.json]
 
-The DIRs are what ``training/dump.py`` wrote: cases to fit on, and others. Fitted are the
-formula's own weights by the listwise softmax loss (ListNet, Cao et al. 2007), the same over all
-features, and LambdaMART (Burges 2010) on top of the formula. Each case is learnt twice, with
-its title and without, since a dirty work tree has none. Gold at the top of a file, or of which
-the place is arbitrary, is left out, and so are candidates that are nothing else. Needs lightgbm
-and scipy.
+The DIRs are what ``training/dump.py`` wrote: cases to fit on, and others. ``--check`` prints
+what the formula, its weights fitted by the listwise softmax loss (ListNet, Cao et al. 2007),
+the same over all features, and the ranker give on the others, with the ranker's paired
+difference to the formula and its interval. The ranker is LambdaMART (Burges 2010), 0/1 gains,
+on top of the formula. Each case is learnt twice, with its title and without, since a dirty work
+tree has none. Gold at the top of a file, or of which the place is arbitrary, is left out, and so
+are candidates that are nothing else. Needs lightgbm and scipy.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from pathlib import Path
 from typing import Any
 
 import lightgbm
+import msgspec
 import numpy as np
-from features import NAMES, beside
 from scipy import optimize
 
 from coderag_ci import weights
 from coderag_ci.channels import CHANNELS
+from coderag_ci.eval.interval import intervals
 from coderag_ci.eval.metrics import measure
+from coderag_ci.features import NAMES, beside
+from coderag_ci.files import write_whole
+from coderag_ci.ranker import Fitted, Tree
 
 _TREES = 100
 _PENALTY = 1e-3
@@ -104,13 +109,12 @@ def _stacked(groups: Sequence[Group]) -> tuple[Numbers, Numbers, list[int]]:
     return x, y.astype(np.int32), [len(group.gold) for group in some for _ in range(2)]
 
 
-def lambdamart(groups: Sequence[Group]) -> Score:
+def lambdamart(groups: Sequence[Group]) -> lightgbm.Booster:
     """Fit trees that correct the formula."""
     x, y, sizes = _stacked(groups)
-    base = _COLUMN["formula:z"]
-    data = lightgbm.Dataset(x, y, group=sizes, init_score=x[:, base].astype(np.float64))
-    trees = lightgbm.train(_PARAMETERS, data, _TREES)
-    return lambda some: some[:, base] + trees.predict(some)
+    start = x[:, _COLUMN["formula:z"]].astype(np.float64)
+    data = lightgbm.Dataset(x, y, group=sizes, init_score=start)
+    return lightgbm.train(_PARAMETERS, data, _TREES)
 
 
 def linear(groups: Sequence[Group], names: Sequence[str]) -> tuple[Score, Numbers]:
@@ -157,45 +161,94 @@ def pack_recall(group: Group, score: Numbers, quota: int) -> float:
     return float(group.gold[taken].any(axis=0).mean()) if taken else 0.0
 
 
-def describe(label: str, groups: Sequence[Group], ranker: Score) -> None:
-    """Print the mean metrics of a ranker with title, and without."""
-    for side, titled in (("", True), (", no title", False)):
-        some = [group.titled if titled else group.untitled for group in groups]
-        found = [ranker(x) for x in some]
-        ranks = [ranks_of(group.gold, one) for group, one in zip(groups, found, strict=True)]
-        values = {name: np.mean([measure(name, one) for one in ranks]) for name in _METRICS}
-        for quota in _QUOTAS:
-            shown = [pack_recall(g, one, quota) for g, one in zip(groups, found, strict=True)]
-            values[f"pack@{quota}"] = np.mean(shown)
-        text = "  ".join(f"{name} {value:.3f}" for name, value in values.items())
-        print(f"{label + side:32}", text, flush=True)
+def values_of(groups: Sequence[Group], ranker: Score, *, titled: bool) -> Numbers:
+    """Return (cases, metrics) of a ranker."""
+    rows = []
+    for group in groups:
+        score = ranker(group.titled if titled else group.untitled)
+        ranks = ranks_of(group.gold, score)
+        packs = [pack_recall(group, score, quota) for quota in _QUOTAS]
+        rows.append([*(measure(name, ranks) for name in _METRICS), *packs])
+    return np.array(rows)
+
+
+def check(groups: Sequence[Group], rankers: dict[str, Score]) -> None:
+    """Print the mean metrics of each ranker, and how each differs from the first."""
+    labels = [*_METRICS, *(f"pack@{quota}" for quota in _QUOTAS)]
+    repos = [group.repo for group in groups]
+    for titled in (True, False):
+        print("with title" if titled else "without title")
+        first: Numbers = None
+        for name, ranker in rankers.items():
+            values = values_of(groups, ranker, titled=titled)
+            means = zip(labels, values.mean(axis=0), strict=True)
+            print(f"  {name:22}", "  ".join(f"{label} {mean:.3f}" for label, mean in means))
+            if first is None:
+                first = values
+                continue
+            found = intervals(values - first, repos)
+            pairs = zip(labels, found, strict=True)
+            told = [f"{label} {one.low:+.3f}…{one.high:+.3f}" for label, one in pairs]
+            print(f"  {'':22}", "  ".join(told), flush=True)
+
+
+def tree_of(node: dict[str, Any]) -> Tree:
+    """Turn a tree as lightgbm dumps it into lists."""
+    rows: list[Any] = []
+
+    def add(some: dict[str, Any]) -> int:
+        at = len(rows)
+        rows.append(None)
+        if "leaf_value" in some:
+            rows[at] = (0, 0.0, at, at, some["leaf_value"])
+        else:
+            left, right = add(some["left_child"]), add(some["right_child"])
+            split = some["split_feature"], some["threshold"]
+            rows[at] = (*split, left, right, some["internal_value"])
+        return at
+
+    add(node)
+    feature, threshold, left, right, value = zip(*rows, strict=True)
+    return Tree(feature, threshold, left, right, tuple(round(one, 6) for one in value))
+
+
+def write(booster: lightgbm.Booster, groups: Sequence[Group], path: Path) -> None:
+    """Write the ranker's file, a tree a line."""
+    trees = tuple(tree_of(one["tree_structure"]) for one in booster.dump_model()["tree_info"])
+    command = "python training/fit.py --dump DIR --out coderag_ci/ranker.json"
+    on = f"{len(groups)} cases of {len({group.repo for group in groups})} repositories"
+    head, _, rest = msgspec.json.encode(Fitted(command, on, NAMES, trees)).partition(b'"trees":[')
+    write_whole(str(path), head + b'"trees":[\n' + rest.replace(b"},{", b"},\n{") + b"\n")
 
 
 def main() -> None:
-    """Read the arguments, fit, and print what each gives on the cases to check on."""
+    """Read the arguments; fit, check, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dump", type=Path, required=True)
-    parser.add_argument("--check", type=Path, required=True)
+    parser.add_argument("--check", type=Path)
+    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    groups, others = read(given.dump), read(given.check)
-    for folder, some in ((given.dump, groups), (given.check, others)):
-        if not some:
-            sys.exit(f"{folder} holds no dumped case; run training/dump.py first")
-        print(f"{folder}: {len(some)} cases of {len({group.repo for group in some})} repositories")
-    describe("formula", others, lambda x: x[:, _COLUMN["formula"]])
-    for name in _TERMS:
-        describe(f"formula without {name}", others, _without(name))
-    fitted, found = linear(groups, _TERMS)
-    print("fitted:", ", ".join(f"{n} {w:.2f}" for n, w in zip(_TERMS, found, strict=True)))
-    describe("fitted weights", others, fitted)
-    describe("all features, linear", others, linear(groups, NAMES)[0])
-    describe("LambdaMART", others, lambdamart(groups))
-
-
-def _without(name: str) -> Score:
-    terms = {"names": weights.NAMES, "same": weights.SAME, "before": weights.BEFORE}
-    weight = {**weights.CHANNELS, **terms}[name]
-    return lambda x: x[:, _COLUMN["formula"]] - weight * x[:, _COLUMN[name]]
+    groups = read(given.dump)
+    if not groups:
+        sys.exit(f"{given.dump} holds no dumped case; run training/dump.py first")
+    print(f"fitted on {len(groups)} cases of {len({group.repo for group in groups})} repositories")
+    booster = lambdamart(groups)
+    if given.out:
+        write(booster, groups, given.out)
+    if given.check:
+        others = read(given.check)
+        print(f"checked on {len(others)} others of {len({g.repo for g in others})} repositories")
+        fitted, found = linear(groups, _TERMS)
+        told = ", ".join(f"{name} {weight:.2f}" for name, weight in zip(_TERMS, found, strict=True))
+        print("the formula's weights, fitted:", told)
+        formula, base = _COLUMN["formula"], _COLUMN["formula:z"]
+        rankers: dict[str, Score] = {
+            "formula": lambda x: x[:, formula],
+            "formula, fitted": fitted,
+            "all features, linear": linear(groups, NAMES)[0],
+            "LambdaMART": lambda x: x[:, base] + booster.predict(x),
+        }
+        check(others, rankers)
 
 
 if __name__ == "__main__":

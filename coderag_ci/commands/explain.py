@@ -12,6 +12,7 @@ from coderag_ci.commands import options
 if TYPE_CHECKING:
     from coderag_ci.explain import ChannelRank, Explained, Explanation, Filled
 
+_MOST_LEARNED = 10
 _MOST_BEFORE = 12  # pieces taken before; the JSON has all
 
 
@@ -89,6 +90,11 @@ def _whole(unit: Explained) -> Iterator[str]:
     yield ""
     if unit.rank:
         yield f"rank {unit.rank:,} of {unit.candidates:,} found, {_sum(unit.scores)}"
+    if unit.learned:
+        largest = list(unit.learned.items())[:_MOST_LEARNED]
+        told = ", ".join(f"{name} {part:+.2f}" for name, part in largest)
+        rest = sum(unit.learned.values()) - sum(part for _, part in largest)
+        yield f"  by the fitted ranker: {told}, all others {rest:+.2f}"
     found = [channel for channel in unit.channels if channel.rank]
     width = max((len(channel.name) for channel in unit.channels), default=0)
     for channel in found:

@@ -41,6 +41,7 @@ NAMES: tuple[str, ...] = (
     "imports",
     "together",
     "times",
+    "often",
     "titled",
     "asks-in-test",
     "changed-lines",
@@ -126,6 +127,7 @@ def matrix(
             float("import" in uses.get(doc, ())),
             past.together.get(about.path, 0.0),
             past.times.get(about.path, 0) / max(past.of, 1),
+            math.log1p(past.often[about.path]),
             *whole,
         )
     formula = np.array([shared.get(doc, Shared()).gain() for doc in docs], np.float32)
