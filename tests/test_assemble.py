@@ -269,7 +269,7 @@ def test_a_flood_of_like_words_does_not_push_the_only_caller_out(
     """The one place that the change can break was lost among sixty that only sound like it."""
     flooded(repository, {**FLOOD, "far/caller.py": CALLER})
     off = [f"--weight={name}=0.01" for name in ("uses", "new", "kept", "deleted", "co-change")]
-    arguments = ("--base", "main", "--budget", "2600", *off)
+    arguments = ("--base", "main", "--budget", "3600", *off)
     pack = pack_of(command, repository, *arguments)
     assert "far/caller.py" in [piece["path"] for piece in pack["evidence"]]
     with monkeypatch.context() as patch:
