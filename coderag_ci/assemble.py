@@ -42,11 +42,11 @@ class _Floor(NamedTuple):
 # Kept of the evidence budget for the best pieces of each kind, where there are any: what ranks
 # first may be of one kind only, and a reviewer needs a caller that was rightly left alone, too.
 _FLOORS = {
-    "callers": _Floor(0.05, ("uses", "gone")),
-    "tests": _Floor(0.05, ("test",), flag=TEST),
-    "partners": _Floor(0.05, ("co-changed-lines", "co-change", "kept", "deleted")),
-    "definitions": _Floor(0.05, ("defines",)),
-    "docs": _Floor(0.05, languages=("markdown", "rst")),
+    "callers": _Floor(0.04, ("uses", "gone")),
+    "tests": _Floor(0.04, ("test",), flag=TEST),
+    "partners": _Floor(0.04, ("co-changed-lines", "co-change", "kept", "deleted")),
+    "definitions": _Floor(0.04, ("defines",)),
+    "docs": _Floor(0.04, languages=("markdown", "rst")),
 }
 # What these find stays a candidate however many others rank before it.
 LINKS = tuple(dict.fromkeys(name for floor in _FLOORS.values() for name in floor.channels))
