@@ -42,11 +42,11 @@ class _Floor(NamedTuple):
 # Kept of the evidence budget for the best pieces of each kind, where there are any: what ranks
 # first may be of one kind only, and a reviewer needs a caller that was rightly left alone, too.
 _FLOORS = {
-    "callers": _Floor(0.06, ("uses", "gone")),
-    "tests": _Floor(0.06, ("test",), flag=TEST),
-    "partners": _Floor(0.06, ("co-changed-lines", "co-change", "kept", "deleted")),
-    "definitions": _Floor(0.06, ("defines",)),
-    "docs": _Floor(0.06, languages=("markdown", "rst")),
+    "callers": _Floor(0.04, ("uses", "gone")),
+    "tests": _Floor(0.04, ("test",), flag=TEST),
+    "partners": _Floor(0.04, ("co-changed-lines", "co-change", "kept", "deleted")),
+    "definitions": _Floor(0.04, ("defines",)),
+    "docs": _Floor(0.04, languages=("markdown", "rst")),
 }
 # What these find stays a candidate however many others rank before it.
 LINKS = tuple(dict.fromkeys(name for floor in _FLOORS.values() for name in floor.channels))
@@ -250,11 +250,10 @@ def assemble_evidence(
 ) -> Assembled:
     """Fill the evidence section, one entry a unit; those chosen are shown best first.
 
-    Chosen is by score and length, with room kept for the best of each kind. ``own`` are docs of
-    changed units: what the diff does not
-    show of them may take up to a fifth. A piece that does not fit is dropped by name and the
-    next one is tried; lines that an earlier piece shows (a method of a class that is there
-    whole) are left out.
+    Chosen is by score and length, with room kept for the best of each kind. ``own`` are docs
+    of changed units: what the diff does not show of them may take up to a fifth. A piece that
+    does not fit is dropped by name and the next one is tried; lines that an earlier piece
+    shows (a method of a class that is there whole) are left out.
     """
     in_diff = {file.path: [_span(hunk) for hunk in file.hunks] for file in diff.files}
     added = {file.path: file.added_lines() for file in diff.files}
@@ -335,11 +334,14 @@ class _Filling:
         kept = _kept_room(ordered, kinds, costs, quota)
         waiting = []
         for piece in ordered:
-            piece.ranges = self._unseen(piece)
-            if not piece.ranges:
+            unseen = self._unseen(piece)
+            if not unseen:
                 self.tries.append(Try(piece.unit, "already shown"))
                 continue
-            cost = _cost(piece, self._texts, self._count)
+            if unseen != piece.ranges:
+                piece.ranges = unseen
+                costs[piece.unit] = _cost(piece, self._texts, self._count)
+            cost = costs[piece.unit]
             own = [kind for kind in kinds[piece.unit] if kept.get(kind, 0) > 0]
             closed = [room for kind, room in kept.items() if kind not in own and room > 0]
             left = self.left - sum(closed)
