@@ -1,0 +1,521 @@
+"""The symbol graph: which definition a use can mean, and how sure that is.
+
+Nothing is worked out ahead: what a question needs is read from the postings of its name and
+from the relations of the files that use or define it, and remembered.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from coderag_ci.index import Doc, Index, Use
+from coderag_ci.parse.languages import CONTAINERS
+from coderag_ci.parse.relations import Relation
+from coderag_ci.parse.terms import name_hash
+from coderag_ci.resolve import Resolver, family
+
+_REMEMBERED = 1 << 14
+_MOST_DEFINITIONS = 2_000  # of a name that are looked at
+_MOST_USES = 20_000  # of a name that are looked at; the rest is counted as not linked
+_MOST_CANDIDATES = 3  # definitions that one use can mean; one that can mean more means none
+_MOST_STEPS = 64  # files that an import is followed through
+_MOST_CLASSES = 200  # of a class's bases and of what derives from it
+
+_MEMBERS = frozenset({"method", "field"})
+_TYPES = CONTAINERS | {"type"}
+# Where a bare call can be one of the own object's methods.
+_IMPLICIT = frozenset({"java", "csharp", "c", "ruby"})
+# Where a bare name is of the same file or package or is imported: there is no other way.
+_STRICT = frozenset({"python", "go", "java", "rust"})
+# Where what a module imports can be imported from it.
+_PASSED_ON = frozenset({"python", "rust", "c", "ruby"})
+# Names of methods that the objects of every library have: a call on an unknown object
+# says nothing.
+_WORDS = (
+    "add all any append apply at clear clone close compare contains copy count data delete done "
+    "each emit empty entries equals error exists extend filter find first flush format get "
+    "getitem has hashcode id index init insert is_empty items iter join keys kind last len "
+    "length list load lock log map match name new next on open parse pop post print push put "
+    "read recv remove render replace reset resolve result run save search select send set size "
+    "sort split start status stop string strip sub to_a to_h to_s tostring trim type unlock "
+    "unwrap update url value values wait write"
+)
+_EVERYWHERE = frozenset(_WORDS.split())
+
+
+class Level(enum.IntEnum):
+    """What links a use to a definition, the surest first."""
+
+    SAME_FILE = 1
+    INHERITED = 2
+    IMPORTED = 3
+    SAME_PACKAGE = 4
+    ONLY_DEFINITION = 5
+    ONE_OF_SEVERAL = 6
+
+
+class Definition(NamedTuple):
+    """A definition of a name; ``owner`` is the class, or other unit, that it is in."""
+
+    path: str
+    name: str
+    kind: str
+    owner: str = ""
+    line: int = 0
+    doc: int = -1
+
+
+class Link(NamedTuple):
+    """A use that can mean a definition, under ``name``: that of the definition or an alias.
+
+    ``of`` is the number of definitions that the use can mean, this one included.
+    """
+
+    use: Use
+    level: Level
+    of: int
+    name: str
+
+
+class Users(NamedTuple):
+    """The uses of a definition in order of doc, and how many uses of its name were not linked."""
+
+    links: tuple[Link, ...]
+    unlinked: int
+
+
+class Graph:
+    """Answers who uses what in an index. A graph is as old as its index."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._resolver = Resolver(index.paths(), index.package)
+        self._relations = functools.lru_cache(maxsize=_REMEMBERED)(index.relations)
+        self.definitions = functools.lru_cache(maxsize=_REMEMBERED)(self._definitions)
+        self._origins = functools.lru_cache(maxsize=_REMEMBERED)(self._find_origins)
+        self._wholes = functools.lru_cache(maxsize=_REMEMBERED)(self._find_wholes)
+        self._relatives = functools.lru_cache(maxsize=_REMEMBERED)(self._find_relatives)
+        self._naming = functools.lru_cache(maxsize=_REMEMBERED)(self._find_naming)
+        self.users = functools.lru_cache(maxsize=_REMEMBERED)(self._users)
+
+    # ---- what is asked
+
+    def _users(self, name: str, path: str, kind: str = "", owner: str = "") -> Users:
+        """Return the uses that can mean what a path defines under a name.
+
+        ``owner`` restricts it to one class. What is no longer in the view is named by its
+        ``kind`` (and ``owner``), and uses are then judged as if it still stood there.
+        """
+        known = self.definitions(name, family(path))
+        mine = [d for d in known if d.path == path and owner in ("", d.owner)]
+        if not mine:
+            mine = [Definition(path, name, kind or "function", owner)]
+            known = (*known, *mine)
+        uses = self._index.references(name_hash(name))
+        links, unlinked = self._linked(name, uses, known, mine)
+        for alias, file in self._aliases(name, uses, mine):
+            found = [u for u in self._index.references(name_hash(alias)) if self._path(u) == file]
+            links += [
+                Link(use, Level.IMPORTED, 1, alias)
+                for use in found
+                if use.access in ("bare", "type") and use.kind != "import"
+            ]
+        return Users(tuple(sorted(links, key=lambda link: link.use)), unlinked)
+
+    def definers(self, name: str, path: str) -> list[tuple[Definition, Level]]:
+        """Return the definitions that a name can mean that stands alone in a file, or as a type."""
+        use = Use(-1, 0, "type", "bare")
+        found = self._meant(name, use, path, Doc("", "", "", 0, 0, (0, 0), (0, 0), "", "", 0),
+                            self.definitions(name, family(path)))  # fmt: skip
+        for place, original in self._origins(path, name)[0]:
+            if original != name:
+                found |= {
+                    d: Level.IMPORTED
+                    for d in self.definitions(original, family(path))
+                    if place in self._resolver.places_of(d.path, d.owner)
+                }
+        return sorted(found.items(), key=lambda pair: (pair[1], pair[0]))
+
+    def bases(self, name: str, path: str) -> list[Definition]:
+        """Return the classes that a class of a file derives from, all the way up."""
+        return [d for d, up in self._relatives(name, path) if up]
+
+    def overrides(self, name: str, path: str, owner: str) -> list[Definition]:
+        """Return the methods of a name in the classes above and below the class of a method."""
+        classes = {(d.path, d.name) for d, _ in self._relatives(owner, path)}
+        return [d for d in self.definitions(name, family(path)) if (d.path, d.owner) in classes]
+
+    # ---- definitions
+
+    def _definitions(self, name: str, kind: str) -> tuple[Definition, ...]:
+        """Return the definitions of a name in a language family, each class's once."""
+        found: dict[tuple[str, str], Definition] = {}
+        for use in self._index.definitions(name_hash(name))[:_MOST_DEFINITIONS]:
+            doc = self._index.doc(use.doc)
+            if family(doc.path) != kind:
+                continue
+            owner = _owner(name, doc)
+            if owner != name:  # a constructor stands for its class
+                found.setdefault(
+                    (doc.path, owner),
+                    Definition(doc.path, name, use.kind, owner, use.line, use.doc),
+                )
+        return tuple(found.values())
+
+    def _path(self, use: Use) -> str:
+        return self._index.doc(use.doc).path
+
+    # ---- uses
+
+    def _linked(
+        self,
+        name: str,
+        uses: list[Use],
+        known: tuple[Definition, ...],
+        mine: Collection[Definition],
+    ) -> tuple[list[Link], int]:
+        links: list[Link] = []
+        unlinked = max(0, len(uses) - _MOST_USES)
+        wanted = family(next(iter(mine)).path)
+        for use in uses[:_MOST_USES]:
+            doc = self._index.doc(use.doc)
+            if family(doc.path) != wanted:
+                continue
+            meant = self._meant(name, use, doc.path, doc, known)
+            level = min((meant[d] for d in mine if d in meant), default=None)
+            if level is None:
+                unlinked += 1
+            else:
+                links.append(Link(use, level, len(meant), name))
+        return links, unlinked
+
+    def _meant(
+        self, name: str, use: Use, path: str, doc: Doc, known: Iterable[Definition]
+    ) -> dict[Definition, Level]:
+        """Return the definitions that a use can mean, of those that are known."""
+        kind = family(path)
+        plain = use.access in ("bare", "module") or use.kind in ("import", "type")
+        free = [d for d in known if not _is_member(d)]
+        if use.access == "module":
+            return _best(self._by_import(name, path, free, reached=True))
+        if plain and not (use.kind == "write" and kind != "ruby"):
+            found = self._plain(name, path, free, kind)
+            if found is None:
+                return {}
+            if found or kind not in _IMPLICIT or use.kind in ("import", "type"):
+                return _best(found)
+            members = [d for d in known if _is_member(d)]
+            imported = _best(self._by_import(name, path, members))  # a static one of Java
+            return imported or self._of_object(name, use, path, doc, known, kind)
+        if use.access == "type":
+            found = self._by_import(name, path, free, reached=True)
+            if not found and kind not in _STRICT - {"rust", "java"}:
+                found = self._by_owner(path, use, free)
+            named = self._by_owner(path, use, [d for d in known if _is_member(d)])
+            if found or named:
+                return _best({**found, **named})
+        if use.access == "bare":  # a field that is set where its object is made
+            return self._unknown(name, path, [d for d in known if d.kind == "field"])
+        return self._of_object(name, use, path, doc, known, kind)
+
+    def _plain(
+        self, name: str, path: str, free: list[Definition], kind: str
+    ) -> dict[Definition, Level] | None:
+        """Resolve a name that stands alone; None where the file says that it is from elsewhere."""
+        here: dict[Definition, Level] = {d: Level.SAME_FILE for d in free if d.path == path}
+        if here:
+            return here
+        if imported := self._by_import(name, path, free):
+            return imported
+        places, outside = self._origins(path, name)
+        if outside:
+            return None
+        near = self._resolver.neighbours(path)
+        beside = {
+            d: Level.SAME_PACKAGE
+            for d in free
+            if not near.isdisjoint(self._resolver.places_of(d.path))
+        }
+        if beside or (kind in _STRICT and not any(d.kind == "macro" for d in free)):
+            return beside
+        if kind == "javascript" and self._relations(path) and not places:
+            return {}
+        return _few(free)
+
+    def _by_import(
+        self, name: str, path: str, among: Iterable[Definition], *, reached: bool = False
+    ) -> dict[Definition, Level]:
+        """Return the definitions that a file imports, by name or with all of their module.
+
+        ``reached``: the name is reached through an imported module, or through its class.
+        """
+        named, _ = self._origins(path, name)
+        whole = self._wholes(path, reached)
+        found = {}
+        for d in among:
+            places = self._resolver.places_of(d.path, d.owner)
+            if not places.isdisjoint(whole) or any((place, d.name) in named for place in places):
+                found[d] = Level.IMPORTED
+        return found
+
+    def _by_owner(
+        self, path: str, use: Use, among: Iterable[Definition]
+    ) -> dict[Definition, Level]:
+        """Return the definitions whose class, or else module, is named beside the use."""
+        found = {}
+        near = self._resolver.neighbours(path)
+        for d in among:
+            owner = d.owner or d.path.rpartition("/")[2].partition(".")[0]
+            if use.doc in self._naming(owner):
+                places = self._resolver.places_of(d.path)
+                if d.path == path:
+                    found[d] = Level.SAME_FILE
+                elif any((place, d.owner) in self._origins(path, d.owner)[0] for place in places):
+                    found[d] = Level.IMPORTED
+                elif not places.isdisjoint(near):
+                    found[d] = Level.SAME_PACKAGE
+                else:
+                    found[d] = Level.ONLY_DEFINITION
+        if len(found) > 1:
+            several = Level.ONE_OF_SEVERAL
+            found = {d: several if v is Level.ONLY_DEFINITION else v for d, v in found.items()}
+        return found
+
+    def _find_naming(self, name: str) -> frozenset[int]:
+        return frozenset(use.doc for use in self._index.references(name_hash(name)))
+
+    def _of_object(
+        self, name: str, use: Use, path: str, doc: Doc, known: Iterable[Definition], kind: str
+    ) -> dict[Definition, Level]:
+        """Resolve a name that is reached on an object: the own one, or one of an unknown class."""
+        members = [d for d in known if _is_member(d) or (kind == "javascript" and d.owner)]
+        if use.access in ("self", "bare"):
+            own = self._of_own(path, doc, members)
+            if own is not None:
+                return own
+        return self._unknown(name, path, members)
+
+    def _of_own(
+        self, path: str, doc: Doc, members: Iterable[Definition]
+    ) -> dict[Definition, Level] | None:
+        """Resolve a name on the own object; None where its class does not say enough."""
+        owners = _classes(doc)
+        if not owners:
+            return None
+        up: set[tuple[str, str]] = set()
+        down: set[tuple[str, str]] = set()
+        for owner in owners:
+            for d, above in self._relatives(owner, path):
+                (up if above else down).add((d.path, d.name))
+        found = {}
+        for d in members:
+            if d.owner in owners and self._same_unit(path, d.path):
+                found[d] = Level.SAME_FILE if d.path == path else Level.SAME_PACKAGE
+            elif (d.path, d.owner) in up or (d.path, d.owner) in down:
+                found[d] = Level.INHERITED
+        return found or None
+
+    def _same_unit(self, one: str, other: str) -> bool:
+        """Whether parts of one class can stand in two files (Go, C# and Ruby have such)."""
+        return one == other or family(one) in ("go", "csharp", "ruby", "c", "rust")
+
+    def _unknown(self, name: str, path: str, members: list[Definition]) -> dict[Definition, Level]:
+        """Resolve a name on an object of an unknown class."""
+        if name.lower() in _EVERYWHERE:
+            return {}
+        near = self._resolver.neighbours(path)
+        found = {}
+        for d in members:
+            places = self._resolver.places_of(d.path)
+            named = self._origins(path, d.owner)[0] if d.owner else frozenset()
+            if d.path == path:
+                found[d] = Level.SAME_FILE
+            elif any((place, d.owner) in named for place in places) or not places.isdisjoint(
+                self._wholes(path, True)
+            ):
+                found[d] = Level.IMPORTED
+            elif not places.isdisjoint(near):
+                found[d] = Level.SAME_PACKAGE
+        best = _best(found)
+        return best or (_few(members) if not found else {})
+
+    # ---- imports
+
+    def _find_origins(self, path: str, name: str) -> tuple[frozenset[tuple[str, str]], bool]:
+        """Follow a name to the (place, name) pairs that a file can have it from.
+
+        Also whether the file imports it by name from outside the view only.
+        """
+        found: set[tuple[str, str]] = set()
+        outside = False
+        waiting = [(path, name)]
+        seen = {(path, name)}
+        while waiting and len(seen) <= _MOST_STEPS:
+            file, wanted = waiting.pop(0)
+            for place, original, explicit in self._steps(file, wanted, file != path):
+                if not place:
+                    outside |= explicit and file == path
+                    continue
+                found.add((place, original))
+                if (place, original) not in seen and ":" not in place[:4]:
+                    seen.add((place, original))
+                    waiting.append((place, original))
+        return frozenset(found), outside and not found
+
+    def _steps(self, path: str, name: str, passed_on: bool) -> Iterator[tuple[str, str, bool]]:
+        """Yield (place, name there, whether it is named) for each import that can bring a name.
+
+        ``passed_on``: only what other files can have from this one.
+        """
+        exported = ("export", "reexport")
+        for relation in self._relations(path):
+            kind = relation.kind
+            if passed_on and kind not in exported and family(path) not in _PASSED_ON:
+                continue
+            if kind == "export" and not relation.module and relation.alias == name:
+                yield path, relation.name, False
+            elif kind in ("name", "export") and relation.alias == name and relation.module:
+                places = self._resolver.resolve(path, relation.module)
+                for place in places:
+                    yield place, relation.name, True
+                if inner := self._submodule(path, relation):
+                    places = (*places, *inner)
+                    for place in inner:
+                        yield place, "", True
+                if not places:
+                    yield "", "", True
+            elif kind in ("star", "reexport", "include"):
+                for place in self._resolver.resolve(path, relation.module):
+                    yield place, name, False
+
+    def _submodule(self, path: str, relation: Relation) -> tuple[str, ...]:
+        """Return the places of an imported name that is itself a module."""
+        kind = family(path)
+        if kind == "python":
+            dot = "" if relation.module.endswith(".") else "."
+            return tuple(self._resolver.resolve(path, f"{relation.module}{dot}{relation.name}"))
+        if kind == "rust":
+            found = self._resolver.resolve(path, f"{relation.module}::{relation.name}")
+            return tuple(p for p in found if f"/{relation.name}" in p.removesuffix("/mod.rs"))
+        return ()
+
+    def _find_wholes(self, path: str, reached: bool) -> frozenset[str]:
+        """Return the places all of whose names a file has, or can reach through a module."""
+        found: set[str] = set()
+        waiting = [path]
+        while waiting and len(found) <= _MOST_STEPS:
+            file = waiting.pop(0)
+            for place in self._whole_steps(file, reached, file != path):
+                if place not in found:
+                    found.add(place)
+                    if ":" not in place[:4]:
+                        waiting.append(place)
+        return frozenset(found)
+
+    def _whole_steps(self, path: str, reached: bool, passed_on: bool) -> Iterator[str]:
+        passes = family(path) in _PASSED_ON
+        for relation in self._relations(path):
+            kind = relation.kind
+            if kind in ("star", "include", "reexport"):
+                if (kind == "reexport") == passed_on or (passed_on and passes):
+                    yield from self._resolver.resolve(path, relation.module)
+            elif reached and not passed_on and kind in ("module", "name"):
+                if kind == "module" or relation.name == "default":
+                    yield from self._resolver.resolve(path, relation.module)
+                else:
+                    yield from self._submodule(path, relation)
+
+    def _aliases(
+        self, name: str, uses: Iterable[Use], mine: Collection[Definition]
+    ) -> list[tuple[str, str]]:
+        """Return the (alias, path) pairs under which files have the definitions."""
+        files = {self._path(use) for use in uses if use.kind == "import"}
+        default = family(next(iter(mine)).path) == "javascript"
+        if default:
+            for d in mine:
+                parts = d.path.split("/")
+                for part in parts[-2:]:
+                    files.update(path for path, _ in self._index.importers(f"/{part}"))
+        wanted = {
+            (place, d.name) for d in mine for place in self._resolver.places_of(d.path, d.owner)
+        }
+        return [
+            (relation.alias, file)
+            for file in sorted(files)[:_MOST_DEFINITIONS]
+            for relation in self._relations(file)
+            if relation.kind == "name"
+            and relation.alias not in ("", name)
+            and relation.name in ((name, "default") if default else (name,))
+            and not wanted.isdisjoint(self._origins(file, relation.alias)[0])
+        ]
+
+    # ---- classes
+
+    def _find_relatives(self, name: str, path: str) -> tuple[tuple[Definition, bool], ...]:
+        """Return the classes above (True) and below a class of a file, bounded."""
+        found: dict[Definition, bool] = {}
+        for up in (True, False):
+            step = self._above if up else self._below
+            waiting = [(name, path)]
+            while waiting and len(found) < _MOST_CLASSES:
+                for d in step(*waiting.pop(0)):
+                    if d not in found and (d.name, d.path) != (name, path):
+                        found[d] = up
+                        waiting.append((d.name, d.path))
+        return tuple(found.items())
+
+    def _above(self, name: str, path: str) -> Iterator[Definition]:
+        for relation in self._relations(path):
+            if relation.kind == "base" and relation.module == name:
+                yield from self._classes_of(relation.name, path)
+
+    def _below(self, name: str, path: str) -> Iterator[Definition]:
+        for file, relation in self._index.derived(name)[:_MOST_CLASSES]:
+            if family(file) == family(path) and any(
+                d.path == path for d in self._classes_of(name, file)
+            ):
+                yield Definition(file, relation.module, "class")
+
+    def _classes_of(self, name: str, path: str) -> Iterator[Definition]:
+        """Yield the classes that a name can mean in a file, without where in the file they are."""
+        for d, _ in self.definers(name, path):
+            if d.kind in _TYPES:
+                yield Definition(d.path, d.name, "class")
+
+
+def _is_member(definition: Definition) -> bool:
+    return definition.kind in _MEMBERS
+
+
+def _owner(name: str, doc: Doc) -> str:
+    """Return the innermost unit around a definition of a doc; empty at the top of its file."""
+    parts = doc.symbol.split(".") if doc.symbol else []
+    if parts and parts[-1] == name:
+        parts.pop()
+    return parts[-1] if parts else ""
+
+
+def _classes(doc: Doc) -> frozenset[str]:
+    """Return the names of the classes that a doc can be in."""
+    parts = doc.symbol.split(".") if doc.symbol else []
+    return frozenset(parts if doc.kind in CONTAINERS else parts[:-1])
+
+
+def _best(found: dict[Definition, Level]) -> dict[Definition, Level]:
+    """Keep the surest of the definitions that a use can mean; nothing where they are many."""
+    if not found:
+        return {}
+    best = min(found.values())
+    kept = {d: level for d, level in found.items() if level == best}
+    return kept if len(kept) <= _MOST_CANDIDATES else {}
+
+
+def _few(definitions: list[Definition]) -> dict[Definition, Level]:
+    """Link to all definitions of a name where they are few."""
+    if len(definitions) > _MOST_CANDIDATES:
+        return {}
+    level = Level.ONLY_DEFINITION if len(definitions) == 1 else Level.ONE_OF_SEVERAL
+    return dict.fromkeys(definitions, level)
