@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from coderag_ci.index import Doc, Index, Use
-from coderag_ci.parse.languages import CONTAINERS
+from coderag_ci.parse.languages import CONTAINERS, language_of
 from coderag_ci.parse.relations import Relation
 from coderag_ci.parse.terms import name_hash
 from coderag_ci.resolve import Resolver, family
@@ -21,29 +21,34 @@ _REMEMBERED = 1 << 14
 _MOST_DEFINITIONS = 2_000  # of a name that are looked at
 _MOST_USES = 20_000  # of a name that are looked at; the rest is counted as not linked
 _MOST_CANDIDATES = 3  # definitions that one use can mean; one that can mean more means none
+_MOST_RELATED = 20  # of one class's and its bases' methods, which count as one
 _MOST_STEPS = 64  # files that an import is followed through
 _MOST_CLASSES = 200  # of a class's bases and of what derives from it
 
 _MEMBERS = frozenset({"method", "field"})
 _TYPES = CONTAINERS | {"type"}
 # Where a bare call can be one of the own object's methods.
-_IMPLICIT = frozenset({"java", "csharp", "c", "ruby"})
+_IMPLICIT = frozenset({"java", "csharp", "cpp", "ruby"})
 # Where a bare name is of the same file or package or is imported: there is no other way.
 _STRICT = frozenset({"python", "go", "java", "rust"})
 # Where what a module imports can be imported from it.
 _PASSED_ON = frozenset({"python", "rust", "c", "ruby"})
-# Names of methods that the objects of every library have: a call on an unknown object
-# says nothing.
-_WORDS = (
-    "add all any append apply at clear clone close compare contains copy count data delete done "
-    "each emit empty entries equals error exists extend filter find first flush format get "
-    "getitem has hashcode id index init insert is_empty items iter join keys kind last len "
-    "length list load lock log map match name new next on open parse pop post print push put "
-    "read recv remove render replace reset resolve result run save search select send set size "
-    "sort split start status stop string strip sub to_a to_h to_s tostring trim type unlock "
-    "unwrap update url value values wait write"
+# Names of methods that the objects of every library have: a call on an unknown object says
+# nothing. The second are so where objects have no types in the source.
+_COMMON = (
+    "add append clear clone close contains copy equals error format get hashcode insert is_empty "
+    "items iter keys len length map name new next push put read remove run set size string "
+    "tostring unwrap value values write"
 )
-_EVERYWHERE = frozenset(_WORDS.split())
+_COMMON_UNTYPED = (
+    "all any apply at call compare count data delete done each emit empty entries exists extend "
+    "filter find first flush has id index init join key kind last list load lock log match on "
+    "open parse pop post print recv render replace reset resolve result save search select send "
+    "sort split start status stop strip sub then to_a to_h to_s trim type update url wait"
+)
+_EVERYWHERE = frozenset(_COMMON.split())
+_EVERYWHERE_UNTYPED = _EVERYWHERE | frozenset(_COMMON_UNTYPED.split())
+_UNTYPED = frozenset({"python", "javascript", "ruby"})
 
 
 class Level(enum.IntEnum):
@@ -116,12 +121,13 @@ class Graph:
             known = (*known, *mine)
         uses = self._index.references(name_hash(name))
         links, unlinked = self._linked(name, uses, known, mine)
-        for alias, file in self._aliases(name, uses, mine):
-            found = [u for u in self._index.references(name_hash(alias)) if self._path(u) == file]
+        for alias, files in self._aliases(name, uses, mine).items():
             links += [
                 Link(use, Level.IMPORTED, 1, alias)
-                for use in found
-                if use.access in ("bare", "type") and use.kind != "import"
+                for use in self._index.references(name_hash(alias))
+                if use.access in ("bare", "type")
+                and use.kind != "import"
+                and self._path(use) in files
             ]
         return Users(tuple(sorted(links, key=lambda link: link.use)), unlinked)
 
@@ -180,16 +186,21 @@ class Graph:
         links: list[Link] = []
         unlinked = max(0, len(uses) - _MOST_USES)
         wanted = family(next(iter(mine)).path)
+        same: dict[tuple[str, str, str, str | int], tuple[Level | None, int]] = {}
         for use in uses[:_MOST_USES]:
             doc = self._index.doc(use.doc)
             if family(doc.path) != wanted:
                 continue
-            meant = self._meant(name, use, doc.path, doc, known)
-            level = min((meant[d] for d in mine if d in meant), default=None)
+            key = doc.path, use.kind, use.access, use.doc if use.access == "type" else doc.symbol
+            if key not in same:
+                meant = self._meant(name, use, doc.path, doc, known)
+                levels = [meant[d] for d in mine if d in meant]
+                same[key] = min(levels, default=None), self._separate(meant)
+            level, of = same[key]
             if level is None:
                 unlinked += 1
             else:
-                links.append(Link(use, level, len(meant), name))
+                links.append(Link(use, level, of, name))
         return links, unlinked
 
     def _meant(
@@ -200,15 +211,15 @@ class Graph:
         plain = use.access in ("bare", "module") or use.kind in ("import", "type")
         free = [d for d in known if not _is_member(d)]
         if use.access == "module":
-            return _best(self._by_import(name, path, free, reached=True))
+            return self._best(self._by_import(name, path, free, reached=True))
         if plain and not (use.kind == "write" and kind != "ruby"):
             found = self._plain(name, path, free, kind)
             if found is None:
                 return {}
-            if found or kind not in _IMPLICIT or use.kind in ("import", "type"):
-                return _best(found)
+            if found or language_of(path).name not in _IMPLICIT or use.kind in ("import", "type"):
+                return self._best(found)
             members = [d for d in known if _is_member(d)]
-            imported = _best(self._by_import(name, path, members))  # a static one of Java
+            imported = self._best(self._by_import(name, path, members))  # a static one of Java
             return imported or self._of_object(name, use, path, doc, known, kind)
         if use.access == "type":
             found = self._by_import(name, path, free, reached=True)
@@ -216,7 +227,9 @@ class Graph:
                 found = self._by_owner(path, use, free)
             named = self._by_owner(path, use, [d for d in known if _is_member(d)])
             if found or named:
-                return _best({**found, **named})
+                return self._best({**found, **named})
+        if kind == "javascript" and (imported := self._by_import(name, path, free)):
+            return self._best(imported)  # `require("./a").name`
         if use.access == "bare":  # a field that is set where its object is made
             return self._unknown(name, path, [d for d in known if d.kind == "field"])
         return self._of_object(name, use, path, doc, known, kind)
@@ -243,7 +256,7 @@ class Graph:
             return beside
         if kind == "javascript" and self._relations(path) and not places:
             return {}
-        return _few(free)
+        return self._few(free)
 
     def _by_import(
         self, name: str, path: str, among: Iterable[Definition], *, reached: bool = False
@@ -254,6 +267,8 @@ class Graph:
         """
         named, _ = self._origins(path, name)
         whole = self._wholes(path, reached)
+        if reached:
+            named = named.union(*(self._origins(file, name)[0] for file in whole))
         found = {}
         for d in among:
             places = self._resolver.places_of(d.path, d.owner)
@@ -324,7 +339,7 @@ class Graph:
 
     def _unknown(self, name: str, path: str, members: list[Definition]) -> dict[Definition, Level]:
         """Resolve a name on an object of an unknown class."""
-        if name.lower() in _EVERYWHERE:
+        if name.lower() in (_EVERYWHERE_UNTYPED if family(path) in _UNTYPED else _EVERYWHERE):
             return {}
         near = self._resolver.neighbours(path)
         found = {}
@@ -339,8 +354,39 @@ class Graph:
                 found[d] = Level.IMPORTED
             elif not places.isdisjoint(near):
                 found[d] = Level.SAME_PACKAGE
-        best = _best(found)
-        return best or (_few(members) if not found else {})
+        sure = {d: level for d, level in found.items() if level <= Level.IMPORTED}
+        if sure and self._separate(sure) <= _MOST_CANDIDATES:
+            return sure
+        return self._best(found) if found else self._few(members)
+
+    def _best(self, found: dict[Definition, Level]) -> dict[Definition, Level]:
+        """Keep the surest of the definitions that a use can mean; nothing where they are many."""
+        best = min(found.values(), default=None)
+        kept = {d: level for d, level in found.items() if level == best}
+        return kept if self._separate(kept) <= _MOST_CANDIDATES else {}
+
+    def _few(self, definitions: list[Definition]) -> dict[Definition, Level]:
+        """Link to all definitions of a name where they are few."""
+        separate = self._separate(definitions)
+        if separate > _MOST_CANDIDATES:
+            return {}
+        level = Level.ONLY_DEFINITION if separate == 1 else Level.ONE_OF_SEVERAL
+        return dict.fromkeys(definitions, level)
+
+    def _separate(self, definitions: Collection[Definition]) -> int:
+        """Count definitions; methods of classes that derive from one another count as one."""
+        if not 1 < len(definitions) <= _MOST_RELATED:
+            return len(definitions)
+        groups: list[set[tuple[str, str]]] = []
+        for d in definitions:
+            classes = {(d.path, d.owner)}
+            if d.owner:
+                classes.update((r.path, r.name) for r, _ in self._relatives(d.owner, d.path))
+            for group in [g for g in groups if not g.isdisjoint(classes)]:
+                groups.remove(group)
+                classes |= group
+            groups.append(classes)
+        return len(groups)
 
     # ---- imports
 
@@ -430,27 +476,42 @@ class Graph:
 
     def _aliases(
         self, name: str, uses: Iterable[Use], mine: Collection[Definition]
-    ) -> list[tuple[str, str]]:
-        """Return the (alias, path) pairs under which files have the definitions."""
+    ) -> dict[str, set[str]]:
+        """Return the aliases under which files have the definitions, with the files' paths."""
         files = {self._path(use) for use in uses if use.kind == "import"}
         default = family(next(iter(mine)).path) == "javascript"
         if default:
             for d in mine:
-                parts = d.path.split("/")
-                for part in parts[-2:]:
-                    files.update(path for path, _ in self._index.importers(f"/{part}"))
+                files.update(path for path, _ in self._importers(d.path))
         wanted = {
             (place, d.name) for d in mine for place in self._resolver.places_of(d.path, d.owner)
         }
-        return [
-            (relation.alias, file)
-            for file in sorted(files)[:_MOST_DEFINITIONS]
-            for relation in self._relations(file)
-            if relation.kind == "name"
-            and relation.alias not in ("", name)
-            and relation.name in ((name, "default") if default else (name,))
-            and not wanted.isdisjoint(self._origins(file, relation.alias)[0])
-        ]
+        found: dict[str, set[str]] = {}
+        for file in sorted(files)[:_MOST_DEFINITIONS]:
+            for relation in self._relations(file):
+                if (
+                    relation.kind == "name"
+                    and relation.alias not in ("", name)
+                    and relation.name in ((name, "default") if default else (name,))
+                    and not wanted.isdisjoint(self._origins(file, relation.alias)[0])
+                ):
+                    found.setdefault(relation.alias, set()).add(file)
+        return found
+
+    def _importers(self, path: str) -> Iterator[tuple[str, Relation]]:
+        """Yield the relations that can lead to a script, or to one that exports all of it."""
+        for importer, relation in self._named_like(path):
+            yield importer, relation
+            if relation.kind == "reexport" and path in self._resolver.resolve(
+                importer, relation.module
+            ):
+                yield from self._named_like(importer)
+
+    def _named_like(self, path: str) -> list[tuple[str, Relation]]:
+        *folders, last = path.split("/")
+        stem = last.partition(".")[0]
+        names = [*folders[-1:], ""] if stem == "index" else [stem]
+        return [found for name in names for found in self._index.importers(name)]
 
     # ---- classes
 
@@ -502,20 +563,3 @@ def _classes(doc: Doc) -> frozenset[str]:
     """Return the names of the classes that a doc can be in."""
     parts = doc.symbol.split(".") if doc.symbol else []
     return frozenset(parts if doc.kind in CONTAINERS else parts[:-1])
-
-
-def _best(found: dict[Definition, Level]) -> dict[Definition, Level]:
-    """Keep the surest of the definitions that a use can mean; nothing where they are many."""
-    if not found:
-        return {}
-    best = min(found.values())
-    kept = {d: level for d, level in found.items() if level == best}
-    return kept if len(kept) <= _MOST_CANDIDATES else {}
-
-
-def _few(definitions: list[Definition]) -> dict[Definition, Level]:
-    """Link to all definitions of a name where they are few."""
-    if len(definitions) > _MOST_CANDIDATES:
-        return {}
-    level = Level.ONLY_DEFINITION if len(definitions) == 1 else Level.ONE_OF_SEVERAL
-    return dict.fromkeys(definitions, level)

@@ -125,7 +125,18 @@ _OPERATORS = {
     "ruby": (b".", b"::"),
     "rust": (b".", b"::"),
 }
-_OWN = frozenset({b"self", b"this", b"super", b"cls", b"Self", b"static", b"parent", b"base"})
+_OWN = {
+    "python": frozenset({b"self", b"cls"}),
+    "javascript": frozenset({b"this", b"super"}),
+    "typescript": frozenset({b"this", b"super"}),
+    "tsx": frozenset({b"this", b"super"}),
+    "java": frozenset({b"this", b"super"}),
+    "csharp": frozenset({b"this", b"base"}),
+    "cpp": frozenset({b"this"}),
+    "php": frozenset({b"this", b"self", b"static", b"parent"}),
+    "ruby": frozenset({b"self"}),
+    "rust": frozenset({b"self", b"Self"}),
+}
 _WORD = re.compile(rb"[\w$@]+$")
 _TITLED = re.compile(rb"[A-Z]\w*[a-z]|[A-Z]$")
 _UNTITLED = frozenset({"go", "c", "cpp", "rust"})  # there a capital does not make a type
@@ -141,6 +152,7 @@ class Reach:
         self._data = data
         self._language = language
         self._operators = _OPERATORS.get(language, (b".",))
+        self._own = _OWN.get(language, frozenset())
         self._last_bytes = frozenset(operator[-1] for operator in self._operators)
         self._modules: set[bytes] = set()
         self._names: set[bytes] = set()
@@ -190,7 +202,7 @@ class Reach:
         chained = before[: found.start()].rstrip(_SPACE).endswith((b".", b"->"))
         path = operator == b"::"
         a_path = path and self._language == "rust" and word != b"Self"  # self::name
-        if word in _OWN and not chained and not a_path:
+        if word in self._own and not chained and not a_path:
             return SELF
         if word in self._modules:
             return MODULE
