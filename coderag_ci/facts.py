@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from coderag_ci.diff import Diff
+from coderag_ci.graph import Graph, packages
 from coderag_ci.index import Index, Use
 from coderag_ci.pack import Fact, Place
 from coderag_ci.parse.languages import language_of
@@ -24,7 +25,6 @@ _MOST_FILES = 200
 _MOST_DEFINITIONS = 3
 _CALLABLE = frozenset({"function", "method", "macro"})
 _TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
-_FAMILIES = {"tsx": "javascript", "typescript": "javascript", "cpp": "c"}
 
 
 def collect(
@@ -40,8 +40,9 @@ def collect(
     diff = Diff(tuple(sorted(files, key=lambda f: f.path)), ())
     texts.load(blob for file in files for blob in (file.old_blob, file.new_blob))
     changed = {file.path: file.touched_lines() for file in files if file.status != "deleted"}
-    facts = _dangling(diff, head, base, index)
-    facts += _signatures(diff, head, base, index, texts, changed)
+    graph = Graph(index, packages(base))
+    facts = _dangling(diff, head, base, index, graph)
+    facts += _signatures(diff, head, base, index, graph, texts, changed)
     facts += _untested(diff, head, index, rules, changed)
     return facts
 
@@ -51,6 +52,7 @@ def _dangling(
     head: Mapping[str, Row],
     base: Mapping[str, Row],
     index: Index,
+    graph: Graph,
 ) -> list[Fact]:
     """Names that base defines in a changed file, head defines nowhere, and head uses."""
     facts = []
@@ -64,7 +66,7 @@ def _dangling(
             if index.definitions(key):
                 continue
             wanted = {"call", "import"} if kind in _CALLABLE else {"call", "import", "type"}
-            uses = _uses(index, key, wanted, file.old_path)
+            uses = _uses(graph, name, wanted, file.old_path, kind)
             if uses:
                 text = (
                     f"`{name}` ({kind}) was defined in {file.old_path}, is defined nowhere now, "
@@ -79,6 +81,7 @@ def _signatures(
     head: Mapping[str, Row],
     base: Mapping[str, Row],
     index: Index,
+    graph: Graph,
     texts: Texts,
     changed: Mapping[str, set[int]],
 ) -> list[Fact]:
@@ -97,7 +100,7 @@ def _signatures(
                 continue
             uses = [
                 use
-                for use in _uses(index, key, {"call"}, file.path)
+                for use in _uses(graph, symbol, {"call"}, file.path)
                 if use.line not in changed.get(index.doc(use.doc).path, ())
             ]
             text = (
@@ -141,13 +144,11 @@ def _untested(
     return [Fact("no test by name", text, shown, len(unnamed) - len(shown))]
 
 
-def _uses(index: Index, key: int, kinds: set[str], path: str) -> list[Use]:
-    """Return the uses of a name, of some kinds, by code that could mean what a path defines."""
-    return [
-        use
-        for use in index.references(key)
-        if use.kind in kinds and _related(path, index.doc(use.doc).path)
-    ]
+def _uses(graph: Graph, symbol: str, kinds: set[str], path: str, kind: str = "") -> list[Use]:
+    """Return the uses, of some kinds, of what a path defines (or did) by a qualified name."""
+    outer, _, name = symbol.rpartition(".")
+    links = graph.users(name, path, kind, outer.rpartition(".")[2]).links
+    return [link.use for link in links if link.use.kind in kinds]
 
 
 def _fact(kind: str, text: str, uses: Sequence[Use], index: Index) -> Fact:
@@ -180,13 +181,6 @@ def _telling(name: str, kind: str) -> bool:
         return False
     several = "_" in name.strip("_") or any(c.isupper() for c in name[1:])
     return several if kind == "method" else several or len(name) > 6
-
-
-def _related(one: str, other: str) -> bool:
-    """Whether code in one file could name what the other defines: the same language family."""
-    names = [language_of(path).name for path in (one, other)]
-    families = [_FAMILIES.get(name, name) for name in names]
-    return families[0] == families[1]
 
 
 def _signature_lines(row: Row | None, blob: str, texts: Texts) -> dict[str, str]:

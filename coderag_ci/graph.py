@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from coderag_ci.index import Doc, Index, Use
-from coderag_ci.parse.languages import CONTAINERS, language_of
+from coderag_ci.parse.languages import CONTAINERS, RELATION_KINDS, language_of
 from coderag_ci.parse.relations import Relation
+from coderag_ci.parse.row import RELATION_FIELDS, Row
 from coderag_ci.parse.terms import name_hash
 from coderag_ci.resolve import Resolver, family
 
@@ -95,9 +98,14 @@ class Users(NamedTuple):
 class Graph:
     """Answers who uses what in an index. A graph is as old as its index."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Index, gone: Mapping[str, str] | None = None) -> None:
+        """``gone``: packages by path of files that may be no longer in the view.
+
+        What imports them is then known to mean them.
+        """
         self._index = index
-        self._resolver = Resolver(index.paths(), index.package)
+        self._gone = gone or {}
+        self._resolver = Resolver({*index.paths(), *self._gone}, self._package)
         self._relations = functools.lru_cache(maxsize=_REMEMBERED)(index.relations)
         self.definitions = functools.lru_cache(maxsize=_REMEMBERED)(self._definitions)
         self._origins = functools.lru_cache(maxsize=_REMEMBERED)(self._find_origins)
@@ -115,7 +123,8 @@ class Graph:
         ``kind`` (and ``owner``), and uses are then judged as if it still stood there.
         """
         known = self.definitions(name, family(path))
-        mine = [d for d in known if d.path == path and owner in ("", d.owner)]
+        here = [d for d in known if d.path == path]
+        mine = [d for d in here if owner in ("", d.owner)] or here
         if not mine:
             mine = [Definition(path, name, kind or "function", owner)]
             known = (*known, *mine)
@@ -163,13 +172,16 @@ class Graph:
             doc = self._index.doc(use.doc)
             if family(doc.path) != kind:
                 continue
-            owner = _owner(name, doc)
+            owner = _owner(name, use.kind, doc)
             if owner != name:  # a constructor stands for its class
                 found.setdefault(
                     (doc.path, owner),
                     Definition(doc.path, name, use.kind, owner, use.line, use.doc),
                 )
         return tuple(found.values())
+
+    def _package(self, path: str) -> str:
+        return self._index.package(path) or self._gone.get(path, "")
 
     def _path(self, use: Use) -> str:
         return self._index.doc(use.doc).path
@@ -191,7 +203,8 @@ class Graph:
             doc = self._index.doc(use.doc)
             if family(doc.path) != wanted:
                 continue
-            key = doc.path, use.kind, use.access, use.doc if use.access == "type" else doc.symbol
+            place: str | int = doc.symbol if use.access in ("bare", "self") else ""
+            key = doc.path, use.kind, use.access, use.doc if use.access == "type" else place
             if key not in same:
                 meant = self._meant(name, use, doc.path, doc, known)
                 levels = [meant[d] for d in mine if d in meant]
@@ -433,7 +446,7 @@ class Graph:
                         yield place, "", True
                 if not places:
                     yield "", "", True
-            elif kind in ("star", "reexport", "include"):
+            elif kind in ("star", "reexport"):  # what is included, all of it is
                 for place in self._resolver.resolve(path, relation.module):
                     yield place, name, False
 
@@ -547,14 +560,27 @@ class Graph:
                 yield Definition(d.path, d.name, "class")
 
 
+def packages(rows: Mapping[str, Row]) -> dict[str, str]:
+    """Return the package or namespace that each file declares, by path."""
+    found = {}
+    for path, row in rows.items():
+        table = np.frombuffer(row.relations, "<u4").reshape(-1, RELATION_FIELDS)
+        declares = len(table) and RELATION_KINDS[int(table[0, 0])] == "package"
+        found[path] = row.names[int(table[0, 1])] if declares else ""
+    return found
+
+
 def _is_member(definition: Definition) -> bool:
     return definition.kind in _MEMBERS
 
 
-def _owner(name: str, doc: Doc) -> str:
-    """Return the innermost unit around a definition of a doc; empty at the top of its file."""
+def _owner(name: str, kind: str, doc: Doc) -> str:
+    """Return the innermost unit around a definition of a doc; empty at the top of its file.
+
+    A field that a method sets first is its class's.
+    """
     parts = doc.symbol.split(".") if doc.symbol else []
-    if parts and parts[-1] == name:
+    if parts and (parts[-1] == name or (kind == "field" and doc.kind not in CONTAINERS)):
         parts.pop()
     return parts[-1] if parts else ""
 

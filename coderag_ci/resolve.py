@@ -15,6 +15,7 @@ from coderag_ci.parse.languages import language_of
 
 _FAMILIES = {"tsx": "javascript", "typescript": "javascript", "cpp": "c"}
 _NAMESPACES = frozenset({"java", "csharp", "php"})
+_REMEMBERED = 1 << 15
 _MOST_PLACES = 8  # of one import; a file name that many folders have leads nowhere
 _SCRIPTS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts")
 _SCRIPT_ENDING = re.compile(r"\.[cm]?[jt]sx?$")
@@ -42,7 +43,7 @@ class Resolver:
     def __init__(self, paths: Iterable[str], package_of: Callable[[str], str]) -> None:
         """``package_of`` gives the package or namespace that a path declares, or nothing."""
         self._paths = frozenset(paths)
-        self._package_of = package_of
+        self._package_of = functools.lru_cache(maxsize=_REMEMBERED)(package_of)
         self._finders: dict[str, Callable[[str, str], Collection[str]]] = {
             "c": self._c,
             "go": self._go,
@@ -51,9 +52,11 @@ class Resolver:
             "ruby": self._ruby,
             "rust": self._rust,
         }
-        self.resolve = functools.lru_cache(maxsize=1 << 15)(self._resolve)
+        self.resolve = functools.lru_cache(maxsize=_REMEMBERED)(self._resolve)
+        self.places_of = functools.lru_cache(maxsize=_REMEMBERED)(self._places_of)
+        self.neighbours = functools.lru_cache(maxsize=_REMEMBERED)(self._neighbours)
 
-    def places_of(self, path: str, owner: str = "") -> set[str]:
+    def _places_of(self, path: str, owner: str = "") -> frozenset[str]:
         """Return the places at which the definitions of a file (in a class) stand."""
         places = {path}
         kind = family(path)
@@ -64,9 +67,9 @@ class Resolver:
             places.add(f"ns:{package}")
             if owner:
                 places.add(f"ns:{package}{'.' if package else ''}{owner}")
-        return places
+        return frozenset(places)
 
-    def neighbours(self, path: str) -> set[str]:
+    def _neighbours(self, path: str) -> set[str]:
         """Return the places whose definitions a file sees without an import."""
         kind = family(path)
         if kind == "go":

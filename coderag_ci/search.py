@@ -11,6 +11,7 @@ from coderag_ci.bm25 import PostingsBM25
 from coderag_ci.channels import Search, reason
 from coderag_ci.config import Config
 from coderag_ci.diff import Diff
+from coderag_ci.graph import Graph, packages
 from coderag_ci.job import Found, Job, Ranking, Scored
 from coderag_ci.pack import Channel, Dropped, Evidence, IndexInfo
 from coderag_ci.parse.row import Row
@@ -79,11 +80,16 @@ def _search(
         found.facts_more = len(collected) - len(found.facts)
         counts["facts"] = len(collected)
     own, allowed = _evidence_docs(index, diff)
-    prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
+    links = Graph(index, packages(base_rows))
+    prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall, links)
     with recorder.stage("recall") as counts:
         ranked = recall.recall(job, asked, prepared, kept, texts, degradations, found)
         counts["candidates"] = len({doc for found_ in ranked.values() for doc in found_.docs})
         counts["commits"] = prepared.past.commits
+        if prepared.not_followed:
+            names = ", ".join(prepared.not_followed)
+            reason_ = f"uses that may mean something else were not followed: {names}"
+            found.skipped = [*found.skipped, Skipped("…", reason_)]
     with recorder.stage("fuse") as counts:
         fused = recall.fused(ranked, config, prepared)
         counts["docs"] = len(fused)

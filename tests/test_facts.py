@@ -109,7 +109,8 @@ def test_many_places_are_bounded_and_the_rest_is_counted(
     repository: Repository, command: Command
 ) -> None:
     """A thousand callers would fill the pack, and hiding them would belittle the change."""
-    users = {f"use/u{n:02}.py": f"def u{n}():\n    return tax_rate({n})\n" for n in range(20)}
+    use = "def u():\n    return tax_rate(1)\n\n\nfrom shop.tax import tax_rate\n"
+    users = {f"use/u{n:02}.py": use for n in range(10)}
     found = facts_of(command, repository, {**SHOP, **users}, {"shop/tax.py": RENAMED})
     (fact,) = found["dangling"]
     assert len(fact["places"]) == 8
@@ -123,7 +124,8 @@ def test_many_facts_are_bounded_and_the_rest_is_counted(
     """A change that breaks fifty names has to say that there are fifty."""
     before = {
         "a.py": "".join(f"def broken_name_{n}():\n    return {n}\n\n\n" for n in range(30)),
-        "b.py": "".join(f"def use_{n}():\n    return broken_name_{n}()\n\n\n" for n in range(30)),
+        "b.py": "from a import *\n"
+        + "".join(f"def use_{n}():\n    return broken_name_{n}()\n\n\n" for n in range(30)),
     }
     repository.commit(before)
     repository.commit({"a.py": "x = 1\n"})
