@@ -141,10 +141,13 @@ class Graph:
         return Users(tuple(sorted(links, key=lambda link: link.use)), unlinked)
 
     def definers(self, name: str, path: str) -> list[tuple[Definition, Level]]:
-        """Return the definitions that a name can mean that stands alone in a file, or as a type."""
-        use = Use(-1, 0, "type", "bare")
-        found = self._meant(name, use, path, Doc("", "", "", 0, 0, (0, 0), (0, 0), "", "", 0),
-                            self.definitions(name, family(path)))  # fmt: skip
+        """Return the definitions that a name in a file can mean, the surest first.
+
+        The name stands alone, or is reached through a module that the file imports.
+        """
+        free = [d for d in self.definitions(name, family(path)) if not _is_member(d)]
+        found = self._best(self._plain(name, path, free, family(path)) or {})
+        found = found or self._best(self._by_import(name, path, free, reached=True))
         for place, original in self._origins(path, name)[0]:
             if original != name:
                 found |= {
@@ -547,11 +550,14 @@ class Graph:
                 yield from self._classes_of(relation.name, path)
 
     def _below(self, name: str, path: str) -> Iterator[Definition]:
-        for file, relation in self._index.derived(name)[:_MOST_CLASSES]:
-            if family(file) == family(path) and any(
-                d.path == path for d in self._classes_of(name, file)
-            ):
-                yield Definition(file, relation.module, "class")
+        uses = self._index.references(name_hash(name))
+        aliases = self._aliases(name, uses, [Definition(path, name, "class")])
+        for known_as in (name, *aliases):
+            for file, relation in self._index.derived(known_as)[:_MOST_CLASSES]:
+                if family(file) == family(path) and any(
+                    (d.path, d.name) == (path, name) for d in self._classes_of(known_as, file)
+                ):
+                    yield Definition(file, relation.module, "class")
 
     def _classes_of(self, name: str, path: str) -> Iterator[Definition]:
         """Yield the classes that a name can mean in a file, without where in the file they are."""
