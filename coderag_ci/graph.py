@@ -24,6 +24,7 @@ _REMEMBERED = 1 << 14
 _MOST_DEFINITIONS = 2_000  # of a name that are looked at
 _MOST_USES = 20_000  # of a name that are looked at; the rest is counted as not linked
 _MOST_CANDIDATES = 3  # definitions that one use can mean; one that can mean more means none
+_MOST_HOMES = 24  # definitions of a name; of more, a use can mean its file's own or the asked one
 _MOST_RELATED = 20  # of one class's and its bases' methods, which count as one
 _MOST_STEPS = 64  # files that an import is followed through
 _MOST_CLASSES = 200  # of a class's bases and of what derives from it
@@ -36,6 +37,8 @@ _IMPLICIT = frozenset({"java", "csharp", "cpp", "ruby"})
 _STRICT = frozenset({"python", "go", "java", "rust"})
 # Where what a module imports can be imported from it.
 _PASSED_ON = frozenset({"python", "rust", "c", "ruby"})
+# Where a function in another unit can be called on an object: `app.use = function`, a mixin.
+_ATTACHED = frozenset({"javascript", "ruby"})
 # Names of methods that the objects of every library have: a call on an unknown object says
 # nothing. The second are so where objects have no types in the source.
 _COMMON = (
@@ -111,6 +114,7 @@ class Graph:
         self._origins = functools.lru_cache(maxsize=_REMEMBERED)(self._find_origins)
         self._wholes = functools.lru_cache(maxsize=_REMEMBERED)(self._find_wholes)
         self._relatives = functools.lru_cache(maxsize=_REMEMBERED)(self._find_relatives)
+        self._kin = functools.lru_cache(maxsize=_REMEMBERED)(self._find_kin)
         self._naming = functools.lru_cache(maxsize=_REMEMBERED)(self._find_naming)
         self.users = functools.lru_cache(maxsize=_REMEMBERED)(self._users)
 
@@ -163,7 +167,7 @@ class Graph:
 
     def overrides(self, name: str, path: str, owner: str) -> list[Definition]:
         """Return the methods of a name in the classes above and below the class of a method."""
-        classes = {(d.path, d.name) for d, _ in self._relatives(owner, path)}
+        classes = self._kin(owner, path)
         return [d for d in self.definitions(name, family(path)) if (d.path, d.owner) in classes]
 
     # ---- definitions
@@ -202,6 +206,11 @@ class Graph:
         unlinked = max(0, len(uses) - _MOST_USES)
         wanted = family(next(iter(mine)).path)
         same: dict[tuple[str, str, str, str | int], tuple[Level | None, int]] = {}
+        many = len(known) > _MOST_HOMES
+        at: dict[str, list[Definition]] = {}
+        for d in known if many else ():
+            if d not in mine:
+                at.setdefault(d.path, []).append(d)
         for use in uses[:_MOST_USES]:
             doc = self._index.doc(use.doc)
             if family(doc.path) != wanted:
@@ -209,8 +218,10 @@ class Graph:
             place: str | int = doc.symbol if use.access in ("bare", "self") else ""
             key = doc.path, use.kind, use.access, use.doc if use.access == "type" else place
             if key not in same:
-                meant = self._meant(name, use, doc.path, doc, known)
-                levels = [meant[d] for d in mine if d in meant]
+                among = [*mine, *at.get(doc.path, ())] if many else known
+                meant = self._meant(name, use, doc.path, doc, among)
+                least = Level.SAME_PACKAGE if many else Level.ONE_OF_SEVERAL
+                levels = [meant[d] for d in mine if d in meant and meant[d] <= least]
                 same[key] = min(levels, default=None), self._separate(meant)
             level, of = same[key]
             if level is None:
@@ -322,7 +333,7 @@ class Graph:
         self, name: str, use: Use, path: str, doc: Doc, known: Iterable[Definition], kind: str
     ) -> dict[Definition, Level]:
         """Resolve a name that is reached on an object: the own one, or one of an unknown class."""
-        members = [d for d in known if _is_member(d) or (kind == "javascript" and d.owner)]
+        members = [d for d in known if _is_member(d) or (kind in _ATTACHED and d.owner)]
         if use.access in ("self", "bare"):
             own = self._of_own(path, doc, members)
             if own is not None:
@@ -336,16 +347,12 @@ class Graph:
         owners = _classes(doc)
         if not owners:
             return None
-        up: set[tuple[str, str]] = set()
-        down: set[tuple[str, str]] = set()
-        for owner in owners:
-            for d, above in self._relatives(owner, path):
-                (up if above else down).add((d.path, d.name))
+        here = {(path, owner) for owner in owners}
         found = {}
         for d in members:
             if d.owner in owners and self._same_unit(path, d.path):
                 found[d] = Level.SAME_FILE if d.path == path else Level.SAME_PACKAGE
-            elif (d.path, d.owner) in up or (d.path, d.owner) in down:
+            elif d.owner and not here.isdisjoint(self._kin(d.owner, d.path)):
                 found[d] = Level.INHERITED
         return found or None
 
@@ -396,8 +403,8 @@ class Graph:
         groups: list[set[tuple[str, str]]] = []
         for d in definitions:
             classes = {(d.path, d.owner)}
-            if d.owner:
-                classes.update((r.path, r.name) for r, _ in self._relatives(d.owner, d.path))
+            if d.owner and _is_member(d):
+                classes |= self._kin(d.owner, d.path)
             for group in [g for g in groups if not g.isdisjoint(classes)]:
                 groups.remove(group)
                 classes |= group
@@ -530,6 +537,10 @@ class Graph:
         return [found for name in names for found in self._index.importers(name)]
 
     # ---- classes
+
+    def _find_kin(self, name: str, path: str) -> frozenset[tuple[str, str]]:
+        """Return the (path, name) of the classes above and below a class."""
+        return frozenset((d.path, d.name) for d, _ in self._relatives(name, path))
 
     def _find_relatives(self, name: str, path: str) -> tuple[tuple[Definition, bool], ...]:
         """Return the classes above (True) and below a class of a file, bounded."""
