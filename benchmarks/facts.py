@@ -38,6 +38,7 @@ from coderag_ci.eval.sight import with_one_file
 from coderag_ci.facts import dangling, partner, signature, twin
 from coderag_ci.facts.given import Given
 from coderag_ci.gitrepo import Commit, Entry, GitRepo, Sides
+from coderag_ci.graph import Graph, packages
 from coderag_ci.pack import Fact
 from coderag_ci.pathrules import TEST, PathRules
 from coderag_ci.store import Store
@@ -246,7 +247,10 @@ class Bench:
         old_rows = index.rows_of(
             self.kept, [(f.old_path, f.old_blob) for f in change.files], size, fresh
         )
-        return Given(self.repo, base, change, new_rows, old_rows, opened, texts, self.rules, past)
+        graph = Graph(opened, packages(old_rows))
+        return Given(
+            self.repo, base, change, new_rows, old_rows, opened, graph, texts, self.rules, past
+        )
 
     def _stated(self, commit: Commit, file: FileDiff, one: Fact) -> Stated:
         places = [(place.path, place.line) for place in one.places]

@@ -6,12 +6,14 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from coderag_ci.bm25 import PostingsBM25
+from coderag_ci.graph import Graph, Level, Link
 from coderag_ci.history import Past
-from coderag_ci.index import Index, Use
+from coderag_ci.index import Index
 from coderag_ci.parse.terms import name_hash, parts, term_hash, words
 from coderag_ci.pathrules import stem_of
 from coderag_ci.queries import Asked, Query
@@ -31,7 +33,35 @@ _VERBS = {
 }
 
 
+# How much a use counts by what links it to the definition, and how the reason says so.
+_WEIGHTS = {
+    Level.SAME_FILE: 1.0,
+    Level.INHERITED: 1.0,
+    Level.IMPORTED: 1.0,
+    Level.SAME_PACKAGE: 0.9,
+    Level.ONLY_DEFINITION: 0.8,
+    Level.ONE_OF_SEVERAL: 0.4,
+}
+_LEVELS = {
+    Level.SAME_FILE: "",
+    Level.INHERITED: ", through a base or derived class",
+    Level.IMPORTED: ", imported from it",
+    Level.SAME_PACKAGE: ", in the same package",
+    Level.ONLY_DEFINITION: ", the only definition",
+    Level.ONE_OF_SEVERAL: ", one of {of} definitions",
+}
+_MOST_SAID = 5  # names whose uses were not followed
+
 _Words = list[tuple[str, list[int]]]  # a word and the hashes of its terms
+
+
+class Used(NamedTuple):
+    """A definition whose uses a change could break: as ``Graph.users`` takes it."""
+
+    name: str
+    path: str
+    kind: str
+    owner: str
 
 
 @dataclass(frozen=True)
@@ -60,14 +90,23 @@ class Search:
     ``features`` what the fitted ranker knew of each candidate.
     """
 
-    def __init__(self, index: Index, bm25: PostingsBM25, allowed: Array, limit: int) -> None:
+    def __init__(
+        self,
+        index: Index,
+        bm25: PostingsBM25,
+        allowed: Array,
+        limit: int,
+        graph: Graph | None = None,
+    ) -> None:
         """Take ``allowed`` (n_docs,) bool, what may be evidence, and the most docs of a channel."""
         self.index = index
+        self.graph = graph or Graph(index)
         self.bm25 = bm25
         self.allowed = allowed
         self.limit = limit
         self.common = max(20, int(0.02 * index.size))
         self.users = functools.lru_cache(maxsize=_REMEMBERED)(self._users)
+        self.not_followed: list[str] = []
         self.definers = functools.lru_cache(maxsize=_REMEMBERED)(self._definers)
         self.explained: dict[str, _Words] = {}
         self.past = Past()
@@ -76,11 +115,13 @@ class Search:
         self.asked_names: dict[str, dict[str, Array]] = {}
         self.features: dict[int, Array] = {}
 
-    def _users(self, name: str) -> dict[int, Use]:
-        """Return the docs that use a name, each with its first use."""
-        found: dict[int, Use] = {}
-        for use in self.index.references(name_hash(name)):
-            found.setdefault(use.doc, use)
+    def _users(self, used: Used) -> dict[int, Link]:
+        """Return the docs that can use a definition, each with its surest use."""
+        found: dict[int, Link] = {}
+        for link in self.graph.users(*used).links:
+            known = found.get(link.use.doc)
+            if known is None or link.level < known.level:
+                found[link.use.doc] = link
         return found
 
     def _definers(self, name: str) -> frozenset[int]:
@@ -183,12 +224,27 @@ def _by_identifiers(channel: str) -> Callable[[Search, Asked], Ranked]:
 
 
 def by_uses(search: Search, asked: Asked) -> Ranked:
-    """Units that use a name of a changed unit, or a name defined on its changed lines."""
+    """Units that use a changed unit, or a name defined on its changed lines.
+
+    A use counts by what links it to that definition. Names whose uses say too little are left
+    out, and named in ``search.not_followed``.
+    """
     scores = search.zeros()
-    for name in used_names(asked.units):
-        docs = sorted(search.users(name))
-        if docs and len(docs) <= search.common:
-            scores[docs] += _rarity(search.index.size, len(docs))
+    left_out: dict[str, int] = {}
+    for used in used_names(asked.units):
+        links = search.users(used)
+        if len(links) > search.common:
+            left_out[used.name] = len(links)
+        elif links:
+            docs = sorted(links)
+            weights = np.array([_WEIGHTS[links[doc].level] for doc in docs])
+            scores[docs] += weights * _rarity(search.index.size, len(docs))
+        elif unlinked := search.graph.users(*used).unlinked:
+            left_out[used.name] = unlinked
+    most = sorted(left_out.items(), key=lambda item: (-item[1], item[0]))
+    search.not_followed = [f"`{name}` ({n:,})" for name, n in most[:_MOST_SAID]]
+    if len(most) > _MOST_SAID:
+        search.not_followed.append(f"and {len(most) - _MOST_SAID} more names")
     return search.rank(scores)
 
 
@@ -353,30 +409,38 @@ def _rare_words(search: Search, lines: Sequence[str]) -> _Words:
 
 
 def _uses_reason(search: Search, asked: Asked, doc: int) -> str:
-    uses = {name: search.users(name).get(doc) for name in used_names(asked.units)}
-    found = [
-        f"{_VERBS[use.kind]} `{name}` (line {use.line})"
-        for name, use in uses.items()
-        if use is not None
+    links = [
+        (used.name, link)
+        for used in used_names(asked.units)
+        if (link := search.users(used).get(doc)) is not None
     ]
-    return "; ".join(found[:3])
+    links.sort(key=lambda pair: pair[1].level)
+    found = []
+    for name, link in links:
+        alias = f" as `{link.name}`" if link.name != name else ""
+        found.append(
+            f"{_VERBS[link.use.kind]} `{name}`{alias} (line {link.use.line})"
+            f"{_LEVELS[link.level].format(of=link.of)}"
+        )
+    return "; ".join(dict.fromkeys(found[:3]))
 
 
-def used_names(units: Iterable[Query]) -> list[str]:
-    """Last parts of the names that a change could break for others.
+def used_names(units: Iterable[Query]) -> list[Used]:
+    """Return the definitions that a change could break for others.
 
     A constructor stands for its class.
     """
-    found: dict[str, None] = {}
+    found: dict[Used, None] = {}
     for unit in units:
         for name in unit.names:
             *outer, last = name.split(".")
+            kind = unit.kind if name == unit.symbol else "field" if outer else "function"
             if last in ("__init__", "__new__", "constructor", "initialize", "__construct") and (
                 outer
             ):
-                last = outer[-1]
+                last, kind = outer.pop(), "class"
             if len(last) > 1 and not (last.startswith("__") and last.endswith("__")):
-                found[last] = None
+                found[Used(last, unit.path, kind, outer[-1] if outer else "")] = None
     return list(found)
 
 

@@ -95,10 +95,10 @@ def matrix(
     lasts = {symbol.rpartition(".")[2] for symbol in symbols}
     holders = {(unit.path, unit.symbol.rpartition(".")[0]) for unit in asked.units}
     uses: dict[int, set[str]] = {}
-    for name in used_names(asked.units):
-        if len(users := search.users(name)) <= search.common:
-            for doc, use in users.items():
-                uses.setdefault(doc, set()).add(use.kind)
+    for used in used_names(asked.units):
+        if len(links := search.users(used)) <= search.common:
+            for doc, link in links.items():
+                uses.setdefault(doc, set()).add(link.use.kind)
     whole = (
         float(bool(ranked["subject"].docs) if "subject" in ranked else 0),
         float(any(flag & TEST for flag in flags)),

@@ -16,10 +16,20 @@ import numpy as np
 
 from coderag_ci import snapshot, workers
 from coderag_ci.gitrepo import GitRepo
-from coderag_ci.parse.languages import BY_NAME, REFERENCE_KINDS, language_of, maker
+from coderag_ci.parse.languages import (
+    ACCESS_SHIFT,
+    ACCESSES,
+    BY_NAME,
+    REFERENCE_KINDS,
+    RELATION_KINDS,
+    language_of,
+    maker,
+)
+from coderag_ci.parse.relations import Relation
 from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, Row, decode_row, encode_row
+from coderag_ci.parse.terms import name_hash
 from coderag_ci.pathrules import GENERATED, TEST, VENDORED, PathRules, Skipped
-from coderag_ci.segment import KIND_BITS, Array, Postings, Segment, SourceFile, build
+from coderag_ci.segment import KIND_BITS, Array, Postings, Segment, SourceFile, build, module_key
 from coderag_ci.store import RowKey, Store
 from coderag_ci.view import View, read
 
@@ -27,6 +37,13 @@ _REBUILD_DOCS = 2000
 _REBUILD_SHARE = 0.1
 _WRITE_EVERY = 200
 _KIND_MASK = (1 << KIND_BITS) - 1
+# Of a reference: its kind and access by the code; one that no parser gives reads as the first.
+_CODES = [
+    ((*REFERENCE_KINDS, *REFERENCE_KINDS)[code & ((1 << ACCESS_SHIFT) - 1)],
+     (*ACCESSES, *ACCESSES)[code >> ACCESS_SHIFT])
+    for code in range(1 << KIND_BITS)
+]  # fmt: skip
+_PACKAGE = RELATION_KINDS.index("package")
 _FAILED = "parser"  # reasons that begin so are told by path
 _TOO_LARGE = "larger than 1 MiB"
 _NOT_HERE = "not in this clone"
@@ -62,11 +79,12 @@ class Doc(NamedTuple):
 
 
 class Use(NamedTuple):
-    """A place at which a name is defined or used."""
+    """A place at which a name is defined or used, and how it is reached there."""
 
     doc: int
     line: int
     kind: str
+    access: str = ""
 
 
 def row_key(path: str, blob: str, chunk_size: int) -> RowKey:
@@ -175,11 +193,11 @@ class Index:
         ]
 
     def references(self, name_key: int) -> list[Use]:
-        """Return where a name is used, the first use of each kind in each doc."""
+        """Return where a name is used, the first use of each kind and access in each doc."""
         docs, values = self._get("references", name_key)
         return [
-            Use(int(doc), int(value) >> KIND_BITS, REFERENCE_KINDS[int(value) & _KIND_MASK])
-            for doc, value in zip(docs, values, strict=True)
+            Use(doc, value >> KIND_BITS, *_CODES[value & _KIND_MASK])
+            for doc, value in zip(docs.tolist(), values.tolist(), strict=True)
         ]
 
     def _get(self, which: str, key: int) -> tuple[Array, Array]:
@@ -230,6 +248,51 @@ class Index:
         """Return the paths that have docs."""
         return list(self._docs_of_path)
 
+    @functools.cached_property
+    def _files(self) -> dict[str, tuple[int, int]]:
+        """Each path that has docs, with the number of its segment and its own number there."""
+        found: dict[str, tuple[int, int]] = {}
+        for which, (segment, alive) in enumerate(self._segments):
+            for number in np.unique(segment.file_of[alive]).tolist():
+                found[segment.files[number].path] = which, number
+        return found
+
+    def relations(self, path: str) -> list[Relation]:
+        """Return what a file says of others: its package, its imports, its classes' bases."""
+        if path not in self._files:
+            return []
+        which, number = self._files[path]
+        segment = self._segments[which][0]
+        first, last = segment.relation_starts[number : number + 2].tolist()
+        return [_relation(segment, row) for row in segment.relations[first:last].tolist()]
+
+    def package(self, path: str) -> str:
+        """Return the package or namespace that a file declares; empty where it has none."""
+        if path not in self._files:
+            return ""
+        which, number = self._files[path]
+        segment = self._segments[which][0]
+        first, end = segment.relation_starts[number : number + 2].tolist()
+        if first == end or int(segment.relations[first, 0]) != _PACKAGE:
+            return ""
+        return segment.names[int(segment.relations[first, 1])]
+
+    def importers(self, module: str) -> list[tuple[str, Relation]]:
+        """Return the relations, with their paths, to modules whose last part is a module's."""
+        return [found for found in self._related(module_key(module)) if found[1].kind != "base"]
+
+    def derived(self, base: str) -> list[tuple[str, Relation]]:
+        """Return the ``base`` relations, with their paths, to classes of a name."""
+        return [found for found in self._related(name_hash(base)) if found[1].kind == "base"]
+
+    def _related(self, key: int) -> Iterator[tuple[str, Relation]]:
+        for which, (segment, _) in enumerate(self._segments):
+            files, numbers = segment.related.get(key)
+            for file, number in zip(files.tolist(), numbers.tolist(), strict=True):
+                path = segment.files[file].path
+                if self._files.get(path) == (which, file):
+                    yield path, _relation(segment, segment.relations[number].tolist())
+
     def hidden(self) -> Array:
         """Return which docs are never evidence: generated or vendored."""
         found: Array = (self.flags & (GENERATED | VENDORED)) != 0
@@ -242,6 +305,12 @@ class Index:
     def is_test(self, number: int) -> bool:
         """Whether a doc is in a test file."""
         return bool(self.flags[number] & TEST)
+
+
+def _relation(segment: Segment, row: list[int]) -> Relation:
+    kind, module, name, alias = row
+    names = segment.names
+    return Relation(RELATION_KINDS[kind], names[module], names[name], names[alias])
 
 
 @dataclass(frozen=True)

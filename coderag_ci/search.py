@@ -15,6 +15,7 @@ from coderag_ci.channels import Search, reason
 from coderag_ci.config import Config
 from coderag_ci.diff import Diff
 from coderag_ci.facts.given import Given
+from coderag_ci.graph import Graph, packages
 from coderag_ci.job import Found, Job, Ranking, Scored
 from coderag_ci.pack import Channel, IndexInfo
 from coderag_ci.parse.row import Row
@@ -87,6 +88,7 @@ def _search(
         if left_out:
             found.skipped = [*found.skipped, Skipped("…", left_out)]
     texts = Texts(job.repo, head)
+    graph = Graph(index, packages(base_rows))
     with recorder.stage("history") as counts:
         past = _past(job, asked, kept, found, degradations)
         counts["commits"] = past.commits
@@ -98,6 +100,7 @@ def _search(
             head_rows,
             base_rows,
             index,
+            graph,
             texts,
             rules,
             past,
@@ -110,11 +113,15 @@ def _search(
         found.facts_more = len(collected) - len(found.facts)
         counts["facts"] = len(collected)
     own, allowed = _evidence_docs(index, diff, without)
-    prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall)
+    prepared = Search(index, PostingsBM25(index, config.bm25), allowed, config.recall, graph)
     prepared.past = past
     with recorder.stage("recall") as counts:
         ranked = recall.recall(job, asked, prepared, kept, texts, degradations, found)
         counts["candidates"] = len({doc for found_ in ranked.values() for doc in found_.docs})
+        if prepared.not_followed:
+            names = ", ".join(prepared.not_followed)
+            reason_ = f"uses that may mean something else were not followed: {names}"
+            found.skipped = [*found.skipped, Skipped("…", reason_)]
     with recorder.stage("fuse") as counts:
         fused = recall.fused(ranked, config, prepared)
         counts["docs"] = len(fused)

@@ -6,6 +6,7 @@ for what the snapshot does not have, a second segment in memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,12 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from coderag_ci.parse.row import CHUNK_FIELDS, NAME_FIELDS, Row
-from coderag_ci.parse.terms import text_terms
+from coderag_ci.parse.languages import RELATION_KINDS
+from coderag_ci.parse.row import CHUNK_FIELDS, NAME_FIELDS, RELATION_FIELDS, Row
+from coderag_ci.parse.terms import name_hash, text_terms
 from coderag_ci.pathrules import GENERATED
 
 Array = npt.NDArray[Any]
-KIND_BITS = 5  # of a name's value in the postings; the rest is its line
+KIND_BITS = 6  # of a name's value in the postings; the rest is its line
+_ENDING = re.compile(r"\.[cm]?[jt]sx?$")
+_SEPARATOR = re.compile(r"::|[/\\.]")
+_BASE = RELATION_KINDS.index("base")
+
+
+def module_key(module: str) -> int:
+    """Return the key of a module by its last part, a JavaScript file's ending left out."""
+    *_, last = _SEPARATOR.split(_ENDING.sub("", module))
+    return name_hash("/" + last)
 
 
 class SourceFile(NamedTuple):
@@ -60,6 +71,11 @@ class Segment:
     ``symbols``; ``file_of`` (n_docs,) uint32; ``lengths`` (n_docs,) uint32 terms a doc,
     those of its path included; ``flags`` (n_docs,) uint8. ``skipped`` says for each file
     why it has no docs, empty where it has.
+
+    ``relations`` (m, 4) uint32 as in ``Row.relations``, with indexes into ``names``, in order
+    of file: those of file i are ``relation_starts[i]:relation_starts[i + 1]``. ``related``
+    finds them by ``module_key`` of their module, a base class by its name's hash: its docs are
+    numbers of files, its values numbers of relations.
     """
 
     files: tuple[SourceFile, ...]
@@ -72,6 +88,10 @@ class Segment:
     terms: Postings
     definitions: Postings
     references: Postings
+    names: tuple[str, ...]
+    relations: Array
+    relation_starts: Array
+    related: Postings
 
 
 def build(files: Sequence[tuple[SourceFile, Row]]) -> Segment:
@@ -98,7 +118,38 @@ def build(files: Sequence[tuple[SourceFile, Row]]) -> Segment:
         terms,
         _names(rows, [row.definitions for row in rows], starts, table),
         _names(rows, [row.references for row in rows], starts, table),
+        *_relations(rows),
     )
+
+
+def _relations(rows: Sequence[Row]) -> tuple[tuple[str, ...], Array, Array, Postings]:
+    """Return the last four fields of a segment."""
+    names: dict[str, int] = {}
+    tables = [np.zeros((0, RELATION_FIELDS), np.uint32)]
+    lengths = np.zeros(len(rows) + 1, np.int64)
+    for number, row in enumerate(rows):
+        if not row.relations:
+            continue
+        table = np.frombuffer(row.relations, "<u4").reshape(-1, RELATION_FIELDS).copy()
+        used, local = np.unique(table[:, 1:], return_inverse=True)
+        shared = [names.setdefault(row.names[i], len(names)) for i in used.tolist()]
+        table[:, 1:] = np.array(shared, np.uint32)[local.reshape(-1, RELATION_FIELDS - 1)]
+        tables.append(table)
+        lengths[number + 1] = len(table)
+    relations, starts = np.concatenate(tables), np.cumsum(lengths)
+    every = tuple(names)
+    by_module = np.array([module_key(name) for name in every] or [0], np.uint64)
+    by_name = np.array([name_hash(name) for name in every] or [0], np.uint64)
+    bases = relations[:, 0] == _BASE
+    keys = np.where(bases, by_name[relations[:, 2]], by_module[relations[:, 1]])
+    files = np.repeat(np.arange(len(rows)), np.diff(starts))
+    unique, owner = np.unique(keys, return_inverse=True)
+    order = np.argsort(owner.reshape(-1), kind="stable")
+    bounds = np.searchsorted(owner.reshape(-1)[order], np.arange(len(unique) + 1))
+    related = Postings(
+        unique, bounds.astype(np.int64), files[order].astype(np.uint32), order.astype(np.uint32)
+    )
+    return every, relations, starts, related
 
 
 def _concatenated(parts: Iterable[bytes], dtype: str) -> Array:

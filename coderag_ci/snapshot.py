@@ -14,19 +14,21 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS
+from coderag_ci.parse.languages import RELATION_KINDS
+from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, RELATION_FIELDS
 from coderag_ci.segment import Postings, Segment, SourceFile
 
-_MAGIC = b"coderag-snapshot-2\n"
+_MAGIC = b"coderag-snapshot-3\n"
 _KEPT = 3
-_ARRAYS = ("table", "file_of", "lengths", "flags")
-_POSTINGS = ("terms", "definitions", "references")
+_ARRAYS = ("table", "file_of", "lengths", "flags", "relations", "relation_starts")
+_POSTINGS = ("terms", "definitions", "references", "related")
 
 
 class _Header(msgspec.Struct, array_like=True, frozen=True):
     files: tuple[tuple[bytes, str, str, int], ...]
     skipped: tuple[str, ...]
     symbols: tuple[str, ...]
+    names: tuple[str, ...]
     arrays: dict[str, tuple[str, tuple[int, ...], int]]  # dtype, shape, offset
     size: int
     checksum: int
@@ -55,7 +57,15 @@ def save(segment: Segment, path: Path) -> None:
         for f in segment.files
     )
     header = msgspec.msgpack.encode(
-        _Header(files, segment.skipped, segment.symbols, described, offset, checksum)
+        _Header(
+            files,
+            segment.skipped,
+            segment.symbols,
+            segment.names,
+            described,
+            offset,
+            checksum,
+        )
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".snapshot-")
@@ -110,15 +120,18 @@ def load(path: Path) -> Segment:
 def _segment(header: _Header, view: memoryview) -> Segment:
     arrays = {name: _array(view, *described) for name, described in header.arrays.items()}
     fields = ("keys", "offsets", "docs", "values")
+    parts: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
+    for name in _POSTINGS:
+        parts[name] = Postings(*(arrays[f"{name}.{field}"] for field in fields))
     return Segment(
-        tuple(
+        files=tuple(
             SourceFile(path.decode("utf-8", "surrogateescape"), blob, language, flags)
             for path, blob, language, flags in header.files
         ),
-        header.skipped,
-        header.symbols,
-        *(arrays[name] for name in _ARRAYS),
-        *(Postings(*(arrays[f"{name}.{field}"] for field in fields)) for name in _POSTINGS),
+        skipped=header.skipped,
+        symbols=header.symbols,
+        names=header.names,
+        **parts,
     )
 
 
@@ -136,7 +149,24 @@ def _consistent(segment: Segment) -> bool:
         or int(table[:, 7].max()) >= len(segment.symbols)
     ):
         return False
-    return all(_fits(getattr(segment, name), n) for name in _POSTINGS)
+    m, starts = len(segment.relations), segment.relation_starts
+    if (
+        segment.relations.shape != (m, RELATION_FIELDS)
+        or starts.shape != (len(segment.files) + 1,)
+        or int(starts[0]) != 0
+        or int(starts[-1]) != m
+        or (np.diff(starts.astype(np.int64)) < 0).any()
+    ):
+        return False
+    if m and (
+        int(segment.relations[:, 0].max()) >= len(RELATION_KINDS)
+        or int(segment.relations[:, 1:].max()) >= len(segment.names)
+        or int(segment.related.values.max(initial=0)) >= m
+    ):
+        return False
+    if not _fits(segment.related, len(segment.files)) or (not m and len(segment.related.docs)):
+        return False
+    return all(_fits(getattr(segment, name), n) for name in _POSTINGS if name != "related")
 
 
 def _fits(postings: Postings, n_docs: int) -> bool:

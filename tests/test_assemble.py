@@ -248,7 +248,7 @@ FLOOD = {
     f'not fail for unknown countries; a default {n} is returned."""\n    return place or {n}\n'
     for n in range(60)
 }
-CALLER = "def odd_one():\n    return tax_rate('de') + 1\n"
+CALLER = "from shop.tax import tax_rate\n\n\ndef odd_one():\n    return tax_rate('de') + 1\n"
 
 
 def flooded(repository: Repository, files: dict[str, str]) -> Repository:
@@ -269,7 +269,8 @@ def test_a_flood_of_like_words_does_not_push_the_only_caller_out(
     """The one place that the change can break was lost among sixty that only sound like it."""
     flooded(repository, {**FLOOD, "far/caller.py": CALLER})
     off = [f"--weight={name}=0.01" for name in ("uses", "new", "kept", "deleted", "co-change")]
-    arguments = ("--base", "main", "--budget", "3600", *off)
+    formula = ("--rerank-model", "heuristic")
+    arguments = ("--base", "main", "--budget", "3600", *formula, *off)
     pack = pack_of(command, repository, *arguments)
     assert "far/caller.py" in [piece["path"] for piece in pack["evidence"]]
     with monkeypatch.context() as patch:

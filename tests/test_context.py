@@ -45,7 +45,7 @@ def test_the_reader_of_a_changed_attribute_is_the_first_evidence(
     assert result.code == 0
     first = pack["evidence"][0]
     assert (first["path"], first["symbol"], first["start"]) == ("store.py", "save_session", 5)
-    assert "reads `accessed` (line 7)" in [c["reason"] for c in first["channels"]]
+    assert "reads `accessed` (line 7), imported from it" in [c["reason"] for c in first["channels"]]
     assert [f["path"] for f in pack["diff"]] == ["session.py"]
 
 

@@ -19,6 +19,7 @@ from coderag_ci.parse.languages import (
     LANGUAGES,
     NAME_KINDS,
     REFERENCE_KINDS,
+    RELATION_KINDS,
     UNIT_KINDS,
     grammar,
     language_of,
@@ -625,9 +626,12 @@ def test_every_grammar_loads_and_its_query_compiles(name):
     query = Query(grammar(name), query_source(name))
     known = {f"definition.{kind}" for kind in (*UNIT_KINDS, *NAME_KINDS)}
     known |= {f"reference.{kind}" for kind in REFERENCE_KINDS}
+    read = (*RELATION_KINDS, "path", "default", "exported")
+    known |= {f"relation.{kind}" for kind in read}
     captures = {query.capture_name(index) for index in range(query.capture_count)}
     assert {name for name in captures if "." in name} <= known
-    assert {name for name in captures if "." not in name and name[0] != "_"} <= {"name", "scope"}
+    parts = {"name", "scope", "module", "imported", "alias", "path"}
+    assert {name for name in captures if "." not in name and name[0] != "_"} <= parts
 
 
 # --- files without a grammar

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,6 +12,8 @@ from coderag_ci.bm25 import PostingsBM25
 from coderag_ci.channels import Search
 from coderag_ci.config import Bm25
 from coderag_ci.index import Index
+from coderag_ci.parse.languages import language_of
+from coderag_ci.parse.parser import parse
 from coderag_ci.parse.row import CHUNK_KINDS, Row, pack
 from coderag_ci.parse.terms import name_hash, term_hash
 from coderag_ci.segment import SourceFile, build
@@ -73,3 +76,17 @@ def search_of(files: dict[str, tuple[Sequence[str], Sequence[Doc]]]) -> Search:
     )
     index = Index([(segment, np.ones(len(segment.table), bool))])
     return Search(index, PostingsBM25(index, Bm25()), index.alive, 200)
+
+
+def parsed(files: dict[str, str]) -> Index:
+    """Return a view of files that are parsed as the languages of their paths."""
+    segment = build(
+        [
+            (
+                SourceFile(path, f"{n:040x}", language_of(path).name, 0),
+                parse(textwrap.dedent(text).lstrip("\n").encode(), language_of(path).name),
+            )
+            for n, (path, text) in enumerate(sorted(files.items()))
+        ]
+    )
+    return Index([(segment, np.ones(len(segment.table), bool))])

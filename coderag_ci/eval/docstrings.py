@@ -119,7 +119,7 @@ def documented(entry: Entry, data: bytes) -> Iterator[Documented]:
     language = language_of(entry.path)
     lines = data.split(b"\n")
     root = tree_sitter.Parser(grammar(language.name)).parse(data).root_node
-    defined, _ = units.scan(root, language)
+    defined, _, _ = units.scan(root, language)
     symbols = units.qualify(defined)
     seen: Counter[str] = Counter()
     taken = set()

@@ -10,6 +10,7 @@ import numpy as np
 
 from coderag_ci.diff import Diff, FileDiff
 from coderag_ci.gitrepo import GitRepo
+from coderag_ci.graph import Graph
 from coderag_ci.history import Past
 from coderag_ci.index import Index
 from coderag_ci.pack import Fact, Place
@@ -39,6 +40,7 @@ class Given:
     head: Mapping[str, Row]
     base: Mapping[str, Row]
     index: Index
+    graph: Graph
     texts: Texts
     rules: PathRules
     past: Past

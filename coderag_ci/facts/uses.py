@@ -11,7 +11,6 @@ from coderag_ci.facts.given import Given
 from coderag_ci.index import Index, Use
 from coderag_ci.pack import Place
 from coderag_ci.parse.languages import language_of
-from coderag_ci.parse.terms import name_hash
 from coderag_ci.pathrules import TEST
 
 _FAMILIES = {"tsx": "javascript", "typescript": "javascript", "cpp": "c"}
@@ -79,12 +78,14 @@ def is_telling(target: Target) -> bool:
 def uses(given: Given, target: Target, kinds: set[str]) -> list[Use]:
     """Return the uses of a name, of some kinds, by code that could mean this definition."""
     index = given.index
-    some = index.references(name_hash(target.called))
+    owner = target.name.rpartition(".")[0].rpartition(".")[2]
+    linked = given.graph.users(target.called, target.path, target.kind, owner).links
     own = given.rules.flags(target.path) & TEST
     some = [
-        use
-        for use in some
-        if (not own or index.is_test(use.doc)) and _reaches(target, index.doc(use.doc).path)
+        link.use
+        for link in linked
+        if (not own or index.is_test(link.use.doc))
+        and _reaches(target, index.doc(link.use.doc).path)
     ]
     imports: dict[str, list[int]] = {}
     for use in some:

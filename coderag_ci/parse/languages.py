@@ -12,6 +12,19 @@ A query file captures, in the terms of tree-sitter's own ``tags.scm``:
     ``func (s *Stack) Push``).
 ``@reference.KIND``
     an identifier that is used: KIND is one of ``REFERENCE_KINDS``.
+``@relation.KIND``
+    what the file says of others, with the captures of it that are there: ``@module`` where
+    from, ``@imported`` what, ``@alias`` its name here. KIND is one of
+
+    - ``package``: the package or namespace that the file declares, as ``@module``;
+    - ``name``, ``default``: a name, or what a module exports without one, is imported;
+    - ``module``: a module is imported whole, and its names are reached through it;
+    - ``star``: all names of a module or namespace are imported;
+    - ``include``: all of a file is, and what that file itself includes;
+    - ``path``: a statement whose text says all of it (Rust's, PHP's and Java's own);
+    - ``export``, ``reexport``: a name, or all names, of this file or of a module are
+      exported again; ``exported``: what the file exports without a name;
+    - ``base``: ``@imported`` is a base class, a trait or an embedded type of ``@module``.
 """
 
 from __future__ import annotations
@@ -43,6 +56,11 @@ UNIT_KINDS = (
 NAME_KINDS = ("constant", "variable", "field")
 CONTAINERS = frozenset({"class", "interface", "struct", "enum", "trait", "impl", "module"})
 REFERENCE_KINDS = ("write", "call", "import", "type", "read")  # the most telling first
+# How a used name is reached: alone, on an object, on the own object or class, in a module
+# that the file imports whole, on a type, a namespace or another imported name.
+ACCESSES = ("bare", "member", "self", "module", "type")
+ACCESS_SHIFT = 3  # of the access in a reference's code; below it is the kind
+RELATION_KINDS = ("package", "name", "module", "star", "include", "export", "reexport", "base")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +205,7 @@ def parser_digest(name: str) -> str:
         "windows.py",
         "terms.py",
         "parser.py",
+        "relations.py",
         "row.py",
     ):
         digest.update((package / module).read_bytes())

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import tree_sitter
 
+from coderag_ci.parse import relations, terms, units, windows
 from coderag_ci.parse import row as rows
-from coderag_ci.parse import terms, units, windows
 from coderag_ci.parse.content import why_not
-from coderag_ci.parse.languages import BY_NAME, grammar
+from coderag_ci.parse.languages import ACCESS_SHIFT, BY_NAME, RELATION_KINDS, grammar
 
 _MOST_NAMES = 200_000
 _HEADER_LINES = 10
@@ -19,6 +19,7 @@ _GENERATED = re.compile(
     re.IGNORECASE,
 )
 _KIND_CODE = {kind: code for code, kind in enumerate(rows.CHUNK_KINDS)}
+_RELATION_CODE = {kind: code for code, kind in enumerate(RELATION_KINDS)}
 _counter = terms.TermCounter()
 
 
@@ -39,19 +40,20 @@ def parse(data: bytes, language_name: str, limit: int = windows.LIMIT) -> rows.R
             units.Chunk(start, end, (start, end), (0, 0), "window", "")
             for start, end in windows.split_range(lines, 1, len(lines), None, limit)
         ]
-        return _row(lines, found, [], [])
+        return _row(lines, found, [], [], [])
     root = tree_sitter.Parser(grammar(language_name)).parse(data).root_node
-    defined, uses = units.scan(root, language)
+    defined, uses, related = units.scan(root, language)
     qualified = units.qualify(defined)
     found = units.chunks(defined, root, lines, limit)
     names = [(qualified[id(d)], d.kind, d.line) for d in defined]
-    return _row(lines, found, names, _distinct_uses(data, uses, found))
+    reach = relations.Reach(data, language.name, related)
+    return _row(lines, found, names, _distinct_uses(data, uses, found, reach), related)
 
 
 def _distinct_uses(
-    data: bytes, uses: dict[int, units.Use], found: list[units.Chunk]
+    data: bytes, uses: dict[int, units.Use], found: list[units.Chunk], reach: relations.Reach
 ) -> list[tuple[str, int, int]]:
-    """Keep the first use of a name, by kind, in each chunk: (name, kind code, line)."""
+    """Keep the first use of a name, by kind and access, in each chunk: (name, code, line)."""
     if not uses:
         return []
     starts = np.array(sorted(uses), np.int64)
@@ -61,8 +63,9 @@ def _distinct_uses(
     first: dict[tuple[bytes, int, int], int] = {}
     for start, line, owner in zip(starts.tolist(), lines.tolist(), owners.tolist(), strict=True):
         end, kind = uses[start]
-        first.setdefault((data[start:end], kind, owner), line)
-    return [(_plain_names[name], kind, line) for (name, kind, _), line in first.items()]
+        code = kind | reach.of(start) << ACCESS_SHIFT
+        first.setdefault((data[start:end], code, owner), line)
+    return [(_plain_names[name], code, line) for (name, code, _), line in first.items()]
 
 
 class _PlainNames(dict[bytes, str]):
@@ -83,6 +86,7 @@ def _row(
     found: list[units.Chunk],
     defined: list[tuple[str, str, int]],
     used: list[tuple[str, int, int]],
+    related: list[relations.Relation],
 ) -> rows.Row:
     names: dict[str, int] = {}
     chunks: list[int] = []
@@ -93,8 +97,12 @@ def _row(
     for name, kind_name, line in defined:
         definitions += (names.setdefault(name, len(names)), _KIND_CODE[kind_name], line)
     references: list[int] = []
-    for name, kind, line in used:
-        references += (names.setdefault(name, len(names)), kind, line)
+    for name, code, line in used:
+        references += (names.setdefault(name, len(names)), code, line)
+    relating: list[int] = []
+    for relation in related:
+        relating.append(_RELATION_CODE[relation.kind])
+        relating += (names.setdefault(name, len(names)) for name in relation[1:])
     keys, owners, counts = _counter.count(chunk_text(lines, chunk) for chunk in found)
     distinct, post_terms = np.unique(keys, return_inverse=True)
     return rows.Row(
@@ -103,6 +111,7 @@ def _row(
         chunks=rows.pack(chunks, "<u4"),
         definitions=rows.pack(definitions, "<u4"),
         references=rows.pack(references, "<u4"),
+        relations=rows.pack(relating, "<u4"),
         terms=rows.pack(distinct, "<u8"),
         post_chunks=rows.pack(np.searchsorted(owners, np.arange(len(found) + 1)), "<u4"),
         post_terms=rows.pack(post_terms, "<u4"),

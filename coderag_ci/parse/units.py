@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node, Query, QueryCursor
 
+from coderag_ci.parse import relations
 from coderag_ci.parse.languages import (
     CONTAINERS,
     REFERENCE_KINDS,
@@ -61,13 +62,15 @@ def _query(name: str) -> tuple[Query, tuple[tuple[str, str], ...]]:
     captures = []
     for index in range(query.pattern_count):
         text = source[query.start_byte_for_pattern(index) : query.end_byte_for_pattern(index)]
-        capture = re.findall(rb"@((?:definition|reference)\.\w+)", text)[-1].decode()
+        capture = re.findall(rb"@((?:definition|reference|relation)\.\w+)", text)[-1].decode()
         captures.append((capture, capture.partition(".")[2]))
     return query, tuple(captures)
 
 
-def scan(root: Node, language: Language) -> tuple[list[Definition], dict[int, Use]]:
-    """Walk a tree once; return what it defines (in order of position) and the names it uses.
+def scan(
+    root: Node, language: Language
+) -> tuple[list[Definition], dict[int, Use], list[relations.Relation]]:
+    """Walk a tree once: what it defines (in order of position), what it uses, its relations.
 
     Uses are keyed by the byte at which the name begins; where several patterns meet
     one name, the most telling kind is kept, in the order of ``REFERENCE_KINDS``.
@@ -75,11 +78,15 @@ def scan(root: Node, language: Language) -> tuple[list[Definition], dict[int, Us
     query, captures = _query(language.name)
     by_name: dict[int, Definition] = {}
     uses: dict[int, Use] = {}
+    related: list[relations.Relation] = []
     for pattern, found in QueryCursor(query).matches(root):
         capture, kind = captures[pattern]
         if capture[0] == "d":
             if names := found.get("name"):
                 _define(by_name, kind, names[0], found[capture], found.get("scope", ()), language)
+            continue
+        if capture[2] == "l":
+            related += relations.read(kind, found)
             continue
         code = _REFERENCE_CODE[kind]
         for node in found[capture]:
@@ -90,7 +97,7 @@ def scan(root: Node, language: Language) -> tuple[list[Definition], dict[int, Us
     for start in by_name:
         uses.pop(start, None)
     ordered = sorted(by_name.values(), key=lambda d: (d.node.start_byte, -d.end_byte))
-    return ordered, uses
+    return ordered, uses, relations.distinct(related)
 
 
 def _define(

@@ -132,3 +132,6 @@
  (case_statement value: (identifier) @reference.read)
  (preproc_defined (identifier) @reference.read)
  (preproc_ifdef name: (identifier) @reference.read)]
+
+; relations
+(preproc_include path: [(string_literal) (system_lib_string)] @module) @relation.include

@@ -283,3 +283,10 @@
  (co_await_expression argument: (identifier) @reference.read)
  (preproc_defined (identifier) @reference.read)
  (preproc_ifdef name: (identifier) @reference.read)]
+
+; relations
+(preproc_include path: [(string_literal) (system_lib_string)] @module) @relation.include
+[(class_specifier name: (_) @module (base_class_clause [
+   (type_identifier) (qualified_identifier) (template_type)] @imported))
+ (struct_specifier name: (_) @module (base_class_clause [
+   (type_identifier) (qualified_identifier) (template_type)] @imported))] @relation.base

@@ -138,3 +138,14 @@
  (from_clause (identifier) @reference.read .)
  (select_clause (identifier) @reference.read)
  (when_clause (identifier) @reference.read)]
+
+; relations
+[(namespace_declaration name: (_) @module)
+ (file_scoped_namespace_declaration name: (_) @module)] @relation.package
+(using_directive !name [(identifier) (qualified_name)] @module) @relation.star
+(using_directive name: (identifier) @alias
+  (qualified_name qualifier: (_) @module name: (_) @imported)) @relation.name
+[(class_declaration name: (_) @module (base_list (_) @imported))
+ (record_declaration name: (_) @module (base_list (_) @imported))
+ (struct_declaration name: (_) @module (base_list (_) @imported))
+ (interface_declaration name: (_) @module (base_list (_) @imported))] @relation.base

@@ -101,3 +101,13 @@
  (unary_expression operand: (identifier) @reference.read)
  (var_spec value: (expression_list (identifier) @reference.read))
  (variadic_argument (identifier) @reference.read)]
+
+; relations
+(package_clause (package_identifier) @module) @relation.package
+(import_spec name: [(package_identifier) (blank_identifier)]? @alias path: (_) @module) @relation.module
+(import_spec name: (dot) path: (_) @module) @relation.star
+[(type_spec name: (type_identifier) @module
+   type: (struct_type (field_declaration_list (field_declaration !name type: (_) @imported))))
+ (type_spec name: (type_identifier) @module
+   type: (interface_type (type_elem [(type_identifier) (qualified_type)] @imported)))
+] @relation.base

@@ -62,3 +62,17 @@
  (switch_label (identifier) @reference.read)
  (annotation_argument_list (identifier) @reference.read)
  (element_value_pair value: (identifier) @reference.read)]
+
+; relations
+(package_declaration [(identifier) (scoped_identifier)] @module) @relation.package
+(import_declaration [(identifier) (scoped_identifier)] @path .) @relation.path
+(import_declaration [(identifier) (scoped_identifier)] @module (asterisk)) @relation.star
+[(class_declaration name: (_) @module superclass: (superclass (_) @imported))
+ (class_declaration name: (_) @module
+   interfaces: (super_interfaces (type_list (_) @imported)))
+ (record_declaration name: (_) @module
+   interfaces: (super_interfaces (type_list (_) @imported)))
+ (enum_declaration name: (_) @module
+   interfaces: (super_interfaces (type_list (_) @imported)))
+ (interface_declaration name: (_) @module
+   (extends_interfaces (type_list (_) @imported)))] @relation.base

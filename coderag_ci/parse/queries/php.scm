@@ -95,3 +95,15 @@
  (arrow_function body: (name) @reference.read)
  (return_statement (name) @reference.read)
  (echo_statement (name) @reference.read)]
+
+; relations
+(namespace_definition name: (namespace_name) @module) @relation.package
+(namespace_use_declaration) @path @relation.path
+[(class_declaration name: (_) @module (base_clause (_) @imported))
+ (class_declaration name: (_) @module (class_interface_clause (_) @imported))
+ (class_declaration name: (_) @module
+   body: (declaration_list (use_declaration [(name) (qualified_name)] @imported)))
+ (trait_declaration name: (_) @module
+   body: (declaration_list (use_declaration [(name) (qualified_name)] @imported)))
+ (enum_declaration name: (_) @module (class_interface_clause (_) @imported))
+ (interface_declaration name: (_) @module (base_clause (_) @imported))] @relation.base

@@ -38,3 +38,14 @@
 (comparison_operator (identifier) @reference.read)
 (subscript value: (identifier) @reference.read)
 (attribute object: (identifier) @reference.read)
+
+; relations
+[(import_from_statement module_name: (_) @module name: (dotted_name) @imported)
+ (import_from_statement module_name: (_) @module
+   name: (aliased_import name: (dotted_name) @imported alias: (identifier) @alias))] @relation.name
+(import_from_statement module_name: (_) @module (wildcard_import)) @relation.star
+[(import_statement name: (dotted_name) @module)
+ (import_statement name: (aliased_import
+   name: (dotted_name) @module alias: (identifier) @alias))] @relation.module
+(class_definition name: (identifier) @module superclasses: (argument_list [
+  (identifier) (attribute) (subscript)] @imported)) @relation.base

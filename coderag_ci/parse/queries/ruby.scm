@@ -112,3 +112,14 @@
  (unless_modifier (identifier) @reference.read)
  (case value: (identifier) @reference.read)
  (pattern (identifier) @reference.read)]
+
+; relations
+((call method: (identifier) @_require arguments: (argument_list
+   (string (string_content) @module))) @relation.include
+  (#any-of? @_require "require" "require_relative" "load" "autoload"))
+(class name: (_) @module superclass: (superclass (_) @imported)) @relation.base
+([(class name: (_) @module body: (body_statement (call method: (identifier) @_include
+    arguments: (argument_list [(constant) (scope_resolution)] @imported))))
+  (module name: (_) @module body: (body_statement (call method: (identifier) @_include
+    arguments: (argument_list [(constant) (scope_resolution)] @imported))))] @relation.base
+  (#any-of? @_include "include" "extend" "prepend"))

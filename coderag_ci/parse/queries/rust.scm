@@ -124,3 +124,8 @@
  (unary_expression (identifier) @reference.read)
  (while_expression condition: (identifier) @reference.read)]
 ((match_pattern (identifier) @reference.read) (#match? @reference.read "^[A-Z]"))
+
+; relations
+(use_declaration) @path @relation.path
+[(impl_item trait: (_) @imported type: (_) @module)
+ (trait_item name: (_) @module bounds: (trait_bounds (_) @imported))] @relation.base
