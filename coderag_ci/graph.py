@@ -18,7 +18,7 @@ from coderag_ci.parse.languages import CONTAINERS, RELATION_KINDS, language_of
 from coderag_ci.parse.relations import Relation
 from coderag_ci.parse.row import RELATION_FIELDS, Row
 from coderag_ci.parse.terms import name_hash
-from coderag_ci.resolve import Resolver, family
+from coderag_ci.resolve import Resolver, family, module_name
 
 _REMEMBERED = 1 << 14
 _MOST_DEFINITIONS = 2_000  # of a name that are looked at
@@ -311,7 +311,7 @@ class Graph:
         found = {}
         near = self._resolver.neighbours(path)
         for d in among:
-            owner = d.owner or d.path.rpartition("/")[2].partition(".")[0]
+            owner = d.owner or module_name(d.path)
             if use.doc in self._naming(owner):
                 places = self._resolver.places_of(d.path)
                 if d.path == path:
