@@ -18,7 +18,7 @@ from coderag_ci.parse.languages import CONTAINERS, RELATION_KINDS, language_of
 from coderag_ci.parse.relations import Relation
 from coderag_ci.parse.row import RELATION_FIELDS, Row
 from coderag_ci.parse.terms import name_hash
-from coderag_ci.resolve import Resolver, family
+from coderag_ci.resolve import Resolver, family, module_name
 
 _REMEMBERED = 1 << 14
 _MOST_DEFINITIONS = 2_000  # of a name that are looked at
@@ -114,6 +114,7 @@ class Graph:
         self._origins = functools.lru_cache(maxsize=_REMEMBERED)(self._find_origins)
         self._wholes = functools.lru_cache(maxsize=_REMEMBERED)(self._find_wholes)
         self._relatives = functools.lru_cache(maxsize=_REMEMBERED)(self._find_relatives)
+        self._whole = functools.lru_cache(maxsize=_REMEMBERED)(self._find_whole)
         self._kin = functools.lru_cache(maxsize=_REMEMBERED)(self._find_kin)
         self._naming = functools.lru_cache(maxsize=_REMEMBERED)(self._find_naming)
         self.users = functools.lru_cache(maxsize=_REMEMBERED)(self._users)
@@ -310,7 +311,7 @@ class Graph:
         found = {}
         near = self._resolver.neighbours(path)
         for d in among:
-            owner = d.owner or d.path.rpartition("/")[2].partition(".")[0]
+            owner = d.owner or module_name(d.path)
             if use.doc in self._naming(owner):
                 places = self._resolver.places_of(d.path)
                 if d.path == path:
@@ -477,25 +478,28 @@ class Graph:
         waiting = [path]
         while waiting and len(found) <= _MOST_STEPS:
             file = waiting.pop(0)
-            for place in self._whole_steps(file, reached, file != path):
+            for place in self._whole(file, reached and file == path, file != path):
                 if place not in found:
                     found.add(place)
                     if ":" not in place[:4]:
                         waiting.append(place)
         return frozenset(found)
 
-    def _whole_steps(self, path: str, reached: bool, passed_on: bool) -> Iterator[str]:
+    def _find_whole(self, path: str, reached: bool, passed_on: bool) -> tuple[str, ...]:
+        """Return the places that a file takes whole; ``passed_on``: and gives on to others."""
         passes = family(path) in _PASSED_ON
+        found: list[str] = []
         for relation in self._relations(path):
             kind = relation.kind
             if kind in ("star", "include", "reexport"):
                 if (kind == "reexport") == passed_on or (passed_on and passes):
-                    yield from self._resolver.resolve(path, relation.module)
-            elif reached and not passed_on and kind in ("module", "name"):
+                    found += self._resolver.resolve(path, relation.module)
+            elif reached and kind in ("module", "name"):
                 if kind == "module" or relation.name == "default":
-                    yield from self._resolver.resolve(path, relation.module)
+                    found += self._resolver.resolve(path, relation.module)
                 else:
-                    yield from self._submodule(path, relation)
+                    found += self._submodule(path, relation)
+        return tuple(dict.fromkeys(found))
 
     def _aliases(
         self, name: str, uses: Iterable[Use], mine: Collection[Definition]

@@ -37,6 +37,13 @@ def family(path: str) -> str:
     return _FAMILIES.get(name, name)
 
 
+def module_name(path: str) -> str:
+    """Return what a file is called as a module: its stem, or its folder's name."""
+    folder, name = posixpath.split(path)
+    stem = name.partition(".")[0]
+    return posixpath.basename(folder) if stem in ("__init__", "index", "lib", "mod") else stem
+
+
 class Resolver:
     """Finds the places that imports lead to; answers are remembered."""
 
@@ -224,7 +231,7 @@ class Resolver:
         first, *parts = module.split("::")
         own = _rust_folder(path)
         if first == "crate":
-            return self._rust_module(_rust_root(path), parts)
+            return self._rust_module(self._rust_root(path), parts)
         if first in ("self", "super"):
             while first == "super":
                 own = posixpath.dirname(own)
@@ -245,6 +252,13 @@ class Resolver:
             for root in sorted(roots, key=lambda r: (not path.startswith(r[: -len("lib.rs")]), r))
             for file in self._rust_module(posixpath.dirname(root), parts)
         ][:1]
+
+    def _rust_root(self, path: str) -> str:
+        """Return the folder of a file's crate: the nearest above that holds its root."""
+        for folder in reversed(_folders(path)):
+            if not self._paths.isdisjoint((f"{folder}lib.rs", f"{folder}main.rs")):
+                return folder.rstrip("/")
+        return posixpath.dirname(path)
 
     def _rust_module(self, root: str, parts: list[str]) -> list[str]:
         """Return the file of a module; the last parts may be modules or types inside it."""
@@ -267,10 +281,3 @@ def _rust_folder(path: str) -> str:
     if name in ("mod.rs", "lib.rs", "main.rs"):
         return folder
     return path.removesuffix(".rs")
-
-
-def _rust_root(path: str) -> str:
-    at = path.rfind("/src/")
-    if at >= 0:
-        return path[: at + len("/src")]
-    return "src" if path.startswith("src/") else posixpath.dirname(path)

@@ -105,6 +105,15 @@ IMPORTED = {
         {("src/cart.rs", 2, "imported"), ("src/cart.rs", 3, "imported"),
          ("src/sub/mod.rs", 2, "imported")},
     ),
+    "rust crate without a src folder": (
+        {
+            "core/main.rs": "mod flags;\n",
+            "core/flags/mod.rs": "pub fn parse() {}\n",
+            "core/flags/deep/a.rs": "use crate::flags::parse;\nfn f() { parse(); }\n",
+            "other/lib.rs": "pub fn parse() {}\n",
+        },
+        "parse", "core/flags/mod.rs", {("core/flags/deep/a.rs", 2, "imported")},
+    ),
     "java import and package": (
         {
             "a/Tax.java": "package shop.tax;\nclass Tax { int rate() { return 1; } }\n",
