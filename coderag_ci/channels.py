@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -140,14 +141,13 @@ class Search:
         if len(positive) > self.limit:
             cut = np.partition(scores[positive], -self.limit)[-self.limit]
             positive = positive[scores[positive] >= cut]
-        order = sorted(positive.tolist(), key=lambda doc: (-scores[doc], *self.place(doc)))
+        order = sorted(positive.tolist(), key=lambda doc: (-scores[doc], self.place(doc)))
         best = order[: self.limit]
         return Ranked(best, [float(scores[doc]) for doc in best])
 
-    def place(self, doc: int) -> tuple[str, int]:
-        """Path and line of a doc, the last word in every tie."""
-        found = self.index.doc(doc)
-        return found.path, found.start
+    def place(self, doc: int) -> int:
+        """Return the place of a doc by path and line, the last word in every tie."""
+        return self.index.places[doc]
 
     def zeros(self) -> Array:
         """Return a score of 0 for each doc."""
@@ -277,13 +277,14 @@ def by_co_changed_lines(search: Search, _: Asked) -> Ranked:
     """Units that still hold lines which earlier commits added with lines of the changed units."""
     scores = search.zeros()
     for path, places in search.earlier.items():
-        docs = search.index.docs_of(path)
-        spans = [(doc, search.index.doc(doc)) for doc in docs]
+        docs = search.index.docs_of(path)  # a line is in one of them at most
+        spans = [search.index.doc(doc) for doc in docs]
+        starts = [span.start for span in spans]
         for at in places.values():
             for line in at if len(at) <= _MOST_PLACES else ():
-                for doc, found in spans:
-                    if found.start <= line <= found.end:
-                        scores[doc] += 1 / len(at)
+                number = bisect.bisect_right(starts, line) - 1
+                if number >= 0 and line <= spans[number].end:
+                    scores[docs[number]] += 1 / len(at)
     return search.rank(scores)
 
 

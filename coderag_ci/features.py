@@ -55,9 +55,10 @@ NAMES: tuple[str, ...] = (
 )
 
 
-def candidates(ranked: Mapping[str, Ranked]) -> list[int]:
-    """Return the docs that are among the first 100 of a channel, in order of doc number."""
-    return sorted({doc for found in ranked.values() for doc in found.docs[:DEPTH]})
+def candidates(search: Search, ranked: Mapping[str, Ranked]) -> list[int]:
+    """Return the docs that are among the first 100 of a channel, in order of path and line."""
+    found = {doc for one in ranked.values() for doc in one.docs[:DEPTH]}
+    return sorted(found, key=search.place)
 
 
 def matrix(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-Place = Callable[[int], tuple[str, int]]
+Place = Callable[[int], Any]  # what orders docs of the same score
 
 
 def fuse(
@@ -22,7 +23,7 @@ def fuse(
         if weight > 0:
             for rank, doc in enumerate(docs, 1):
                 scores[doc] = scores.get(doc, 0.0) + gain(weight, k, rank)
-    return sorted(scores.items(), key=lambda item: (-item[1], *place(item[0])))
+    return sorted(scores.items(), key=lambda item: (-item[1], place(item[0])))
 
 
 def gain(weight: float, k: float, rank: int) -> float:

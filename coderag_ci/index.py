@@ -240,6 +240,24 @@ class Index:
                 found.setdefault(path, []).append(local + int(start))
         return found
 
+    @functools.cached_property
+    def places(self) -> list[int]:
+        """Place of each doc in order of path and line: the last word in every tie."""
+        names = sorted({file.path for segment, _ in self._segments for file in segment.files})
+        rank = {path: number for number, path in enumerate(names)}
+        file = _join(
+            [
+                np.array([rank[f.path] for f in segment.files], np.int64)[segment.file_of]
+                for segment, _ in self._segments
+            ],
+            np.int64,
+        )
+        start = _join([segment.table[:, 0] for segment, _ in self._segments], np.int64)
+        found = np.empty(len(file), np.int64)
+        found[np.lexsort((start, file))] = np.arange(len(file))
+        places: list[int] = found.tolist()
+        return places
+
     def docs_of(self, path: str) -> list[int]:
         """Return the docs of a path in order of line."""
         return self._docs_of_path.get(path, [])

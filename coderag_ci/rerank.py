@@ -80,7 +80,7 @@ def _by_ranker(
 ) -> list[Scored]:
     """Order the first candidates of each channel by the fitted ranker; the others follow."""
     fitted = ranker.load()
-    docs = features.candidates(ranked)
+    docs = features.candidates(prepared, ranked)
     counts["depth"] = len(docs)
     shared = dict(zip(docs, Overlap(prepared, texts).terms(asked, docs), strict=True))
     known = features.matrix(prepared, asked, ranked, shared, weights_of(job.config), docs)
@@ -97,7 +97,7 @@ def _by_ranker(
 
 
 def _ordered(hits: Sequence[Scored], prepared: Search) -> list[Scored]:
-    return sorted(hits, key=lambda hit: (-hit[1]["final"], *prepared.place(hit[0])))
+    return sorted(hits, key=lambda hit: (-hit[1]["final"], prepared.place(hit[0])))
 
 
 def _with_cross_encoder(

@@ -44,7 +44,7 @@ def dump(case: cases.Case, sight: Sight, repo: GitRepo, index_dir: Path, out: Pa
     ranking = found.ranking
     if ranking is None:
         return
-    docs = features.candidates(ranking.ranked)
+    docs = features.candidates(ranking.prepared, ranking.ranked)
     shared = overlap.Overlap(ranking.prepared, ranking.texts).terms(ranking.asked, docs)
     by_doc = dict(zip(docs, shared, strict=True))
     weights = weights_of(config)
