@@ -27,7 +27,9 @@ _HUNK_OVERHEAD = 24
 _NAMES_SHARE = 0.4  # of the diff's quota, for the headings of its files
 _MOST_PARTS = 2  # chunks of one unit
 _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
-_OWN_SHARE = 0.2  # of the evidence budget, kept for the rest of the changed units
+_LEADING = 5  # best pieces that go before shorter ones that are worth more for their place
+_LEADING_SHARE = 0.25  # of the evidence budget, at most, for one that does
+_OWN_SHARE = 0.15  # of the evidence budget, kept for the rest of the changed units
 
 
 class _Floor(NamedTuple):
@@ -251,7 +253,7 @@ def assemble_evidence(
     """Fill the evidence section, one entry a unit; those chosen are shown best first.
 
     Chosen is by score and length, with room kept for the best of each kind. ``own`` are docs
-    of changed units: what the diff does not show of them may take up to a fifth. A piece that
+    of changed units: what the diff does not show of them may take up to 15 %. A piece that
     does not fit is dropped by name and the next one is tried; lines that an earlier piece
     shows (a method of a class that is there whole) are left out.
     """
@@ -322,7 +324,7 @@ class _Filling:
         first: Container[Unit],
         quota: int,
     ) -> None:
-        """Take the pieces that fit, those first that are worth most.
+        """Take the pieces that fit: the best five of the ranking, then those worth most.
 
         What is kept for a kind is closed to pieces that are not of it, until all were tried
         once. Pieces that are not among the ``first`` are taken only where room is still kept
@@ -330,7 +332,12 @@ class _Filling:
         """
         costs = {piece.unit: _cost(piece, self._texts, self._count) for piece in pieces}
         self._worth = {piece.unit: _worth(piece, costs[piece.unit]) for piece in pieces}
-        ordered = sorted(pieces, key=lambda piece: -self._worth[piece.unit])
+        leading = {
+            piece.unit
+            for piece in pieces[:_LEADING]
+            if piece.unit in first and costs[piece.unit] <= quota * _LEADING_SHARE
+        }
+        ordered = sorted(pieces, key=lambda p: (p.unit not in leading, -self._worth[p.unit]))
         kept = _kept_room(ordered, kinds, costs, quota)
         waiting = []
         for piece in ordered:

@@ -12,7 +12,7 @@ from coderag_ci.facts.given import Given, count, fact, quote
 from coderag_ci.gitrepo import Blamed
 from coderag_ci.pack import Fact, Place
 
-_MOST_FILES = 4
+_MOST_FILES = 2  # more say less than the evidence that would have their room
 _MOST_RANGES = 20  # of deleted lines, in all files
 _MOST_COMMITS = 3  # told of a file
 _SECONDS = 1.0  # for all files
@@ -80,5 +80,5 @@ def _fact(file: FileDiff, runs: list[tuple[int, int, int]], blamed: list[Blamed]
     more = f" and {count(len(known) - _MOST_COMMITS, 'more commit')}" * (len(known) > _MOST_COMMITS)
     cut = f"; of {count(unknown, 'line')} it is not known: the clone is shallow" * bool(unknown)
     text = f"lines that the change deletes from `{file.old_path}` came with {told}{more}{cut}"
-    places = () if file.status == "deleted" else [Place(file.path, new) for _, _, new in runs]
+    places = () if file.status == "deleted" else [Place(file.path, runs[0][2])]  # the diff has all
     return fact("why it was so", text, places)
