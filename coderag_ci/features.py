@@ -73,22 +73,25 @@ def matrix(
 
     Of each channel: 60/(60 + rank), 10/(10 + rank), and the score's distance from the mean
     of the channel's first 100 in standard deviations; 0 beyond them. ``shared`` is what a doc
-    has in common with the change, ``weights`` are those of the formula.
+    has in common with the change, ``weights`` are those of the formula. ``docs``: all candidates.
     """
     found = np.zeros((len(docs), len(NAMES)), np.float32)
     column = {name: number for number, name in enumerate(NAMES)}
     row = {doc: number for number, doc in enumerate(docs)}
+    formula = np.array([shared.get(doc, Shared()).gain() for doc in docs], np.float32)
     for channel, one in ranked.items():
-        if f"{channel}:z" not in column or not one.docs:
+        for rank, doc in enumerate(one.docs[:DEPTH], 1):
+            formula[row[doc]] += weights[channel] * _K / (_K + rank)
+        if channel not in CHANNELS or not one.docs:  # the ranker was fitted without dense
             continue
         scores = np.asarray(one.scores[:DEPTH])
         mean, spread = float(scores.mean()), float(scores.std()) or 1.0
         for rank, (doc, score) in enumerate(zip(one.docs[:DEPTH], scores, strict=False), 1):
-            if (at := row.get(doc)) is not None:
-                found[at, column[channel]] = _K / (_K + rank)
-                found[at, column[f"{channel}:top"]] = _STEEP_K / (_STEEP_K + rank)
-                found[at, column[f"{channel}:z"]] = min(max((score - mean) / spread, -5.0), 5.0)
-                found[at, column["channels"]] += 1
+            at = row[doc]
+            found[at, column[channel]] = _K / (_K + rank)
+            found[at, column[f"{channel}:top"]] = _STEEP_K / (_STEEP_K + rank)
+            found[at, column[f"{channel}:z"]] = min(max((score - mean) / spread, -5.0), 5.0)
+            found[at, column["channels"]] += 1
     folders = {path.rpartition("/")[0] for path in asked.paths}
     languages = {search.index.doc(n).language for p in asked.paths for n in search.index.docs_of(p)}
     flags = [int(search.index.flags[n]) for p in asked.paths for n in search.index.docs_of(p)[:1]]
@@ -131,9 +134,6 @@ def matrix(
             math.log1p(past.often[about.path]),
             *whole,
         )
-    formula = np.array([shared.get(doc, Shared()).gain() for doc in docs], np.float32)
-    for channel in (name for name in CHANNELS if name in ranked):
-        formula += weights[channel] * found[:, column[channel]]
     found[:, column["formula"] :] = beside(formula, files.values())
     return found
 

@@ -117,6 +117,7 @@ def _repository(
 
 
 def _models(embedding: str, rerank: str, problems: list[str]) -> None:
+    from coderag_ci import ranker
     from coderag_ci.models import CrossEncoder, Embedder, ModelUnavailable
 
     def describe(
@@ -133,4 +134,9 @@ def _models(embedding: str, rerank: str, problems: list[str]) -> None:
             problems.append(f"{label}: {error}. Name a directory with the model's files, or none")
 
     describe("embedding", embedding, ("none",), Embedder)
-    describe("rerank", rerank, ("none", "heuristic"), CrossEncoder)
+    describe("rerank", rerank, ("none", "heuristic", "learned"), CrossEncoder)
+    if rerank != "heuristic":
+        try:
+            ranker.load()
+        except ranker.RankerUnavailableError as error:
+            problems.append(f"fitted ranker: {error}. Install coderag-ci anew")
