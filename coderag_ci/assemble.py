@@ -28,7 +28,7 @@ _NAMES_SHARE = 0.4  # of the diff's quota, for the headings of its files
 _MOST_PARTS = 2  # chunks of one unit
 _JOIN_GAP = 2  # lines between two ranges that are not worth a "…"
 _LEADING = 5  # best pieces that go before shorter ones that are worth more for their place
-_LEADING_SHARE = 0.25  # of the evidence budget, at most, for one that does
+_LEADING_SHARE = 0.23  # of the evidence budget, at most, for one that does
 _OWN_SHARE = 0.15  # of the evidence budget, kept for the rest of the changed units
 
 

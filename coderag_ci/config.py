@@ -71,7 +71,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ke
     floor: Annotated[float, Meta(ge=0, le=1)] = 0.2
     rerank: Annotated[int, Meta(ge=0, le=500)] = 50
     rerank_weight: Weight = 0.5
-    rerank_model: str = "learned"
+    rerank_model: str = "heuristic"
     embedding_model: str = "none"
     query_prefix: str = ""
     passage_prefix: str = ""

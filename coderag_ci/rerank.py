@@ -1,4 +1,4 @@
-"""Orders the candidates anew: by the fitted ranker or the formula, and by a cross-encoder.
+"""Orders the candidates anew: by the formula or the fitted ranker, and by a cross-encoder.
 
 What a cross-encoder finds is added to the score, never put in its place: general
 cross-encoders often make code retrieval worse when they decide alone.
@@ -33,19 +33,18 @@ def rerank(
     degradations: list[str],
     counts: dict[str, int | str],
 ) -> list[Scored]:
-    """Order the candidates anew: by the fitted ranker or the formula, and by a cross-encoder."""
+    """Order the candidates anew: by the formula or the fitted ranker, and by a cross-encoder."""
     config = job.config
     model = config.rerank_model
     if not config.rerank or model == "none" or not fused:
         return [(doc, {"fused": score, "final": score}) for doc, score in fused]
-    if model == "heuristic":
-        return _by_formula(asked, fused, prepared, texts, counts)
-    try:
-        hits = _by_ranker(job, asked, ranked, fused, prepared, texts, counts)
-    except ranker.RankerUnavailableError as error:
-        degradations.append(f"no fitted ranker: {error}; the formula ranked")
-        hits = _by_formula(asked, fused, prepared, texts, counts)
     if model == "learned":
+        try:
+            return _by_ranker(job, asked, ranked, fused, prepared, texts, counts)
+        except ranker.RankerUnavailableError as error:
+            degradations.append(f"no fitted ranker: {error}; the formula ranked")
+    hits = _by_formula(asked, fused, prepared, texts, counts)
+    if model in ("heuristic", "learned"):
         return hits
     return _with_cross_encoder(job, asked, hits, prepared, texts, degradations, counts)
 
@@ -115,7 +114,7 @@ def _with_cross_encoder(
     try:
         scores = CrossEncoded(job, prepared, texts).scores(asked, docs)
     except ModelUnavailable as error:
-        degradations.append(f"no cross-encoder: {error}; the heuristic ranked")
+        degradations.append(f"no cross-encoder: {error}; ranked without it")
         return hits
     if len(scores) < len(docs):
         degradations.append(f"deadline: reranked {len(scores)} of {len(docs)} candidates")

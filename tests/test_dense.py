@@ -372,7 +372,7 @@ def test_a_cross_encoder_that_can_not_be_used_leaves_the_order_to_the_heuristic(
     pack = pack_of(command, library, *arguments)
     (line,) = pack["degradations"]
     assert line.startswith("no cross-encoder: ")
-    assert line.endswith("the heuristic ranked")
+    assert line.endswith("ranked without it")
     plain = pack_of(command, library, "--base", "HEAD~1")
     assert pack["evidence"] == plain["evidence"]
     pack_of(command, library, *arguments, "--strict", code=4)
@@ -417,7 +417,7 @@ def test_each_step_that_time_does_not_allow_is_named(
     assert late.degradations == (
         "no history: deadline",
         "no dense channel: deadline",
-        "no cross-encoder: deadline; the heuristic ranked",
+        "no cross-encoder: deadline; ranked without it",
     )
     assert late.evidence
 

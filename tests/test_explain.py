@@ -51,20 +51,20 @@ def test_a_piece_of_the_pack_comes_with_what_it_owes_its_place_to(
     assert ranks == {c["name"]: c["rank"] for c in piece["channels"]}
     adds = sum(channel["adds"] for channel in unit["channels"])
     assert adds == pytest.approx(unit["scores"]["fused"])
-    assert sum(unit["learned"].values()) == pytest.approx(unit["scores"]["final"], abs=1e-4)
+    terms = [score for name, score in unit["scores"].items() if name != "final"]
+    assert sum(terms) == pytest.approx(unit["scores"]["final"])
     assert all(channel["reason"] for channel in unit["channels"])
     text = explain(command, repository, "shop/invoice.py:9", "--base", "main").out
     assert "in-pack: the pack shows lines 7–10" in text
     assert "calls `tax_rate` (line 10)" in text
     assert "not found: its file is not named like a changed one" in text
-    assert "by the fitted ranker: " in text
-    formula = ("--base", "main", "--rerank-model", "heuristic")
-    (unit,) = told(command, repository, "shop/invoice.py:9", *formula[2:])["units"]
-    terms = [score for name, score in unit["scores"].items() if name != "final"]
-    assert sum(terms) == pytest.approx(unit["scores"]["final"])
-    text = explain(command, repository, "shop/invoice.py:9", *formula).out
     assert " = fused " in text
     assert "by the fitted ranker" not in text
+    learned = ("--base", "main", "--rerank-model", "learned")
+    (unit,) = told(command, repository, "shop/invoice.py:9", *learned[2:])["units"]
+    assert sum(unit["learned"].values()) == pytest.approx(unit["scores"]["final"], abs=1e-4)
+    text = explain(command, repository, "shop/invoice.py:9", *learned).out
+    assert "by the fitted ranker: " in text
 
 
 def test_what_is_below_the_floor_is_told_with_the_figures(

@@ -105,7 +105,7 @@ def test_without_its_file_the_formula_ranks_and_the_pack_says_so(
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     made = subprocess.run(
         [sys.executable, "-m", "coderag_ci", "context", "--repo", str(repository.path),
-         "--base", "main", "--format", "json"],
+         "--base", "main", "--format", "json", "--rerank-model", "learned"],
         cwd=tmp_path, capture_output=True, check=True, env=environment,
     )  # fmt: skip
     pack = json.loads(made.stdout)
@@ -119,7 +119,10 @@ def test_a_channel_that_is_off_gives_nothing(
     """A weight of 0 holds for the fitted ranker, too."""
     shop(repository)
     monkeypatch.setenv("CODERAG_WEIGHTS_USES", "0")
-    made = command("context", "--repo", str(repository.path), "--base", "main", "--format", "json")
+    made = command(
+        "context", "--repo", str(repository.path), "--base", "main", "--format", "json",
+        "--rerank-model", "learned",
+    )  # fmt: skip
     pack = json.loads(made.out)
     assert pack["settings"]["weights.uses"] == "0.0"
     assert not any(c["name"] == "uses" for e in pack["evidence"] for c in e["channels"])

@@ -135,7 +135,7 @@ def _models(embedding: str, rerank: str, problems: list[str]) -> None:
 
     describe("embedding", embedding, ("none",), Embedder)
     describe("rerank", rerank, ("none", "heuristic", "learned"), CrossEncoder)
-    if rerank != "heuristic":
+    if rerank == "learned":
         try:
             ranker.load()
         except ranker.RankerUnavailableError as error:
