@@ -104,9 +104,9 @@ def _search(
             texts,
             rules,
             past,
-            degradations,
         )
         collected = facts.collect(given)
+        found.skipped = [*found.skipped, *(Skipped("…", limit) for limit in given.limits)]
         found.facts, found.used_facts = assemble.assemble_facts(
             collected, int(config.budget * _FACTS_SHARE), count
         )
