@@ -169,7 +169,11 @@ class Graph:
     def overrides(self, name: str, path: str, owner: str) -> list[Definition]:
         """Return the methods of a name in the classes above and below the class of a method."""
         classes = self._kin(owner, path)
-        return [d for d in self.definitions(name, family(path)) if (d.path, d.owner) in classes]
+        return [
+            d
+            for d in self.definitions(name, family(path))
+            if d.kind == "method" and (d.path, d.owner) in classes
+        ]
 
     # ---- definitions
 

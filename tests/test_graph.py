@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -386,3 +388,37 @@ def test_a_pack_says_what_links_a_use_and_which_names_were_not_followed(
     reasons = [c["reason"] for e in pack["evidence"] for c in e["channels"] if c["name"] == "uses"]
     assert "calls `rate_of` (line 5), imported from it" in reasons
     assert any("not followed: `get` (1)" in skip["reason"] for skip in pack["skipped"])
+
+
+def uses_of(pack: dict[str, Any]) -> dict[str, list[str]]:
+    """Return by path what the pack says of uses."""
+    found: dict[str, list[str]] = {}
+    for one in pack["evidence"]:
+        said = [c["reason"] for c in one["channels"] if c["name"] == "uses"]
+        found.setdefault(one["path"], []).extend(said)
+    return found
+
+
+def test_a_pack_has_the_methods_above_and_below_a_changed_method(
+    repository: Repository, command: Command
+) -> None:
+    """What overrides a method has to keep its promise; nothing calls it by its class."""
+    repository.commit({path: textwrap.dedent(text).lstrip() for path, text in SHAPES.items()})
+    square = textwrap.dedent(SHAPES["square.py"]).lstrip()
+    repository.commit({"square.py": square.replace("scale_by(2)", "scale_by(4)")})
+    found = uses_of(pack_of(command, repository, "--base", "HEAD~1"))
+    assert found["cube.py"] == ["overrides `Square.area_of`"]
+    assert "is overridden by `Square.area_of`" in found["shapes.py"]
+
+
+def test_a_pack_has_the_uses_that_import_the_old_path_of_a_renamed_file(
+    repository: Repository, command: Command
+) -> None:
+    """They are what a rename breaks."""
+    tax = "def rate_of(x):\n    return x\n" + "".join(f"# note {n}\n" for n in range(30))
+    use = "from shop.tax import rate_of\n\n\ndef total(x):\n    return rate_of(x)\n"
+    repository.commit({"shop/tax.py": tax, "use.py": use, "z.py": "def rate_of(y):\n    pass\n"})
+    moved = tax.replace("return x", "return x + 1")
+    repository.commit({"shop/tax.py": None, "shop/duty.py": moved})
+    found = uses_of(pack_of(command, repository, "--base", "HEAD~1"))
+    assert "calls `rate_of` (line 5), imported from it" in found["use.py"]
