@@ -315,6 +315,38 @@ def test_a_method_is_not_a_function_of_the_same_name():
     assert users(files, "run_it", "a.py") == set()
 
 
+def test_a_function_is_not_the_attribute_that_is_called_like_it():
+    """`self.run_it` is set in the class below, and is not the function."""
+    source = """
+        def run_it(): pass
+
+
+        class A:
+            def __init__(self, run_it):
+                self.run_it = run_it
+
+            def m(self):
+                return self.run_it
+        """
+    index = parsed({"a.py": source, "b.py": "from a import run_it\n\nrun_it()\n"})
+    links = Graph(index).users("run_it", "a.py", "function").links
+    assert {
+        (link.use.line, link.use.access) for link in links if link.use.access == "self"
+    } == set()
+    assert any(index.doc(link.use.doc).path == "b.py" for link in links)
+
+
+def test_an_imported_name_is_not_the_property_that_is_called_like_it():
+    """`send(req)` inside of `res.sendFile` is the package's, not `res.send`."""
+    source = """
+        var send = require('send');
+        res.send = function send(body) { return body; };
+        res.sendFile = function sendFile(path) { return send(path); };
+        res.json = function json(body) { return this.send(body); };
+        """
+    assert users({"lib/res.js": source}, "send", "lib/res.js") == {("lib/res.js", 4, "same_file")}
+
+
 def test_what_is_gone_is_known_by_those_who_import_it():
     """A deleted module is still imported somewhere: that is the finding."""
     index = parsed({"use.py": "from old.tax import rate\n\n\ndef f():\n    return rate(1)\n"})
