@@ -57,10 +57,10 @@ _Words = list[tuple[str, list[int]]]  # a word and the hashes of its terms
 
 
 class Used(NamedTuple):
-    """A definition whose uses a change could break: as ``Graph.users`` takes it."""
+    """A definition whose uses a change could break; ``paths`` are its file's of head and base."""
 
     name: str
-    path: str
+    paths: tuple[str, ...]
     kind: str
     owner: str
 
@@ -107,6 +107,7 @@ class Search:
         self.limit = limit
         self.common = max(20, int(0.02 * index.size))
         self.users = functools.lru_cache(maxsize=_REMEMBERED)(self._users)
+        self.overriding = functools.lru_cache(maxsize=_REMEMBERED)(self._overriding)
         self.not_followed: list[str] = []
         self.definers = functools.lru_cache(maxsize=_REMEMBERED)(self._definers)
         self.explained: dict[str, _Words] = {}
@@ -119,10 +120,29 @@ class Search:
     def _users(self, used: Used) -> dict[int, Link]:
         """Return the docs that can use a definition, each with its surest use."""
         found: dict[int, Link] = {}
-        for link in self.graph.users(*used).links:
-            known = found.get(link.use.doc)
-            if known is None or link.level < known.level:
-                found[link.use.doc] = link
+        for path in used.paths:
+            for link in self.graph.users(used.name, path, used.kind, used.owner).links:
+                known = found.get(link.use.doc)
+                if known is None or link.level < known.level:
+                    found[link.use.doc] = link
+        return found
+
+    def unlinked(self, used: Used) -> int:
+        """Return how many uses of a name were not linked to a definition."""
+        return max(
+            self.graph.users(used.name, path, used.kind, used.owner).unlinked for path in used.paths
+        )
+
+    def _overriding(self, used: Used) -> dict[int, str]:
+        """Return the docs with a method above or below a definition's class, and what to say."""
+        if not used.owner:
+            return {}
+        found: dict[int, str] = {}
+        for path in used.paths:
+            above = {(base.path, base.name) for base in self.graph.bases(used.owner, path)}
+            for d in self.graph.overrides(used.name, path, used.owner):
+                verb = "is overridden by" if (d.path, d.owner) in above else "overrides"
+                found.setdefault(d.doc, f"{verb} `{used.owner}.{used.name}`")
         return found
 
     def _definers(self, name: str) -> frozenset[int]:
@@ -226,8 +246,9 @@ def _by_identifiers(channel: str) -> Callable[[Search, Asked], Ranked]:
 def by_uses(search: Search, asked: Asked) -> Ranked:
     """Units that use a changed unit, or a name defined on its changed lines.
 
-    A use counts by what links it to that definition. Names whose uses say too little are left
-    out, and named in ``search.not_followed``.
+    A use counts by what links it to that definition, and a method that overrides a changed one,
+    or that one overrides, like a sure use. Names whose uses say too little are left out, and
+    named in ``search.not_followed``.
     """
     scores = search.zeros()
     left_out: dict[str, int] = {}
@@ -239,8 +260,11 @@ def by_uses(search: Search, asked: Asked) -> Ranked:
             docs = sorted(links)
             weights = np.array([_WEIGHTS[links[doc].level] for doc in docs])
             scores[docs] += weights * _rarity(search.index.size, len(docs))
-        elif unlinked := search.graph.users(*used).unlinked:
+        elif unlinked := search.unlinked(used):
             left_out[used.name] = unlinked
+        overriding = sorted(search.overriding(used))
+        if len(overriding) <= search.common:
+            scores[overriding] += _rarity(search.index.size, max(len(overriding), 1))
     most = sorted(left_out.items(), key=lambda item: (-item[1], item[0]))
     search.not_followed = [f"`{name}` ({n:,})" for name, n in most[:_MOST_SAID]]
     if len(most) > _MOST_SAID:
@@ -423,7 +447,12 @@ def _uses_reason(search: Search, asked: Asked, doc: int) -> str:
             f"{_VERBS[link.use.kind]} `{name}`{alias} (line {link.use.line})"
             f"{_LEVELS[link.level].format(of=link.of)}"
         )
-    return "; ".join(dict.fromkeys(found[:3]))
+    found += [
+        said
+        for used in used_names(asked.units)
+        if (said := search.overriding(used).get(doc)) is not None
+    ]
+    return "; ".join(list(dict.fromkeys(found))[:3])
 
 
 def used_names(units: Iterable[Query]) -> list[Used]:
@@ -433,6 +462,7 @@ def used_names(units: Iterable[Query]) -> list[Used]:
     """
     found: dict[Used, None] = {}
     for unit in units:
+        paths = (unit.path, unit.old_path) if unit.old_path else (unit.path,)
         for name in unit.names:
             *outer, last = name.split(".")
             kind = unit.kind if name == unit.symbol else "field" if outer else "function"
@@ -441,7 +471,7 @@ def used_names(units: Iterable[Query]) -> list[Used]:
             ):
                 last, kind = outer.pop(), "class"
             if len(last) > 1 and not (last.startswith("__") and last.endswith("__")):
-                found[Used(last, unit.path, kind, outer[-1] if outer else "")] = None
+                found[Used(last, paths, kind, outer[-1] if outer else "")] = None
     return list(found)
 
 

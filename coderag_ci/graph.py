@@ -124,12 +124,13 @@ class Graph:
     def _users(self, name: str, path: str, kind: str = "", owner: str = "") -> Users:
         """Return the uses that can mean what a path defines under a name.
 
-        ``owner`` restricts it to one class. What is no longer in the view is named by its
-        ``kind`` (and ``owner``), and uses are then judged as if it still stood there.
+        ``owner`` restricts it to one class; with a ``kind`` and no owner, what stands alone is
+        meant where the file has such. What is no longer in the view is named by its ``kind``
+        (and ``owner``), and uses are then judged as if it still stood there.
         """
         known = self.definitions(name, family(path))
         here = [d for d in known if d.path == path]
-        mine = [d for d in here if owner in ("", d.owner)] or here
+        mine = [d for d in here if d.owner == owner or not (owner or kind)] or here
         if not mine:
             mine = [Definition(path, name, kind or "function", owner)]
             known = (*known, *mine)
@@ -169,7 +170,11 @@ class Graph:
     def overrides(self, name: str, path: str, owner: str) -> list[Definition]:
         """Return the methods of a name in the classes above and below the class of a method."""
         classes = self._kin(owner, path)
-        return [d for d in self.definitions(name, family(path)) if (d.path, d.owner) in classes]
+        return [
+            d
+            for d in self.definitions(name, family(path))
+            if d.kind == "method" and (d.path, d.owner) in classes
+        ]
 
     # ---- definitions
 
@@ -267,13 +272,16 @@ class Graph:
     ) -> dict[Definition, Level] | None:
         """Resolve a name that stands alone; None where the file says that it is from elsewhere."""
         here: dict[Definition, Level] = {d: Level.SAME_FILE for d in free if d.path == path}
-        if here:
+        # A property, as in `res.send = function`, is not what its name alone means.
+        if here and not (kind == "javascript" and all(d.owner for d in here)):
             return here
         if imported := self._by_import(name, path, free):
             return imported
         places, outside = self._origins(path, name)
         if outside:
             return None
+        if here:
+            return here
         near = self._resolver.neighbours(path)
         beside = {
             d: Level.SAME_PACKAGE

@@ -26,7 +26,8 @@ class Query:
     ``added``, ``deleted`` and ``context`` are lines without their sign. ``names`` are the
     unit's own name and the names defined on changed lines, of base or head; ``lines``
     are the head lines of the unit (0, 0 where it is gone); ``weight`` is the number of
-    its changed lines, of which no more than 400 of each kind are kept.
+    its changed lines, of which no more than 400 of each kind are kept. ``old_path`` is
+    set where the file was renamed.
     """
 
     path: str
@@ -39,6 +40,7 @@ class Query:
     context: list[str] = field(default_factory=list)
     names: dict[str, None] = field(default_factory=dict)
     weight: int = 0
+    old_path: str = ""
 
     def text(self) -> str:
         """Return the query as text, most telling first: what an embedding model reads."""
@@ -166,6 +168,7 @@ def _read_hunk(
         query = found.get((file.path, symbol))
         if query is None:
             query = Query(file.path, symbol, kind, lines if sign == "+" else (0, 0), title)
+            query.old_path = file.old_path if file.old_path != file.path else ""
             found[file.path, symbol] = query
             if symbol:
                 query.names[symbol] = None

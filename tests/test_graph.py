@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -313,6 +315,38 @@ def test_a_method_is_not_a_function_of_the_same_name():
     assert users(files, "run_it", "a.py") == set()
 
 
+def test_a_function_is_not_the_attribute_that_is_called_like_it():
+    """`self.run_it` is set in the class below, and is not the function."""
+    source = """
+        def run_it(): pass
+
+
+        class A:
+            def __init__(self, run_it):
+                self.run_it = run_it
+
+            def m(self):
+                return self.run_it
+        """
+    index = parsed({"a.py": source, "b.py": "from a import run_it\n\nrun_it()\n"})
+    links = Graph(index).users("run_it", "a.py", "function").links
+    assert {
+        (link.use.line, link.use.access) for link in links if link.use.access == "self"
+    } == set()
+    assert any(index.doc(link.use.doc).path == "b.py" for link in links)
+
+
+def test_an_imported_name_is_not_the_property_that_is_called_like_it():
+    """`send(req)` inside of `res.sendFile` is the package's, not `res.send`."""
+    source = """
+        var send = require('send');
+        res.send = function send(body) { return body; };
+        res.sendFile = function sendFile(path) { return send(path); };
+        res.json = function json(body) { return this.send(body); };
+        """
+    assert users({"lib/res.js": source}, "send", "lib/res.js") == {("lib/res.js", 4, "same_file")}
+
+
 def test_what_is_gone_is_known_by_those_who_import_it():
     """A deleted module is still imported somewhere: that is the finding."""
     index = parsed({"use.py": "from old.tax import rate\n\n\ndef f():\n    return rate(1)\n"})
@@ -386,3 +420,37 @@ def test_a_pack_says_what_links_a_use_and_which_names_were_not_followed(
     reasons = [c["reason"] for e in pack["evidence"] for c in e["channels"] if c["name"] == "uses"]
     assert "calls `rate_of` (line 5), imported from it" in reasons
     assert any("not followed: `get` (1)" in skip["reason"] for skip in pack["skipped"])
+
+
+def uses_of(pack: dict[str, Any]) -> dict[str, list[str]]:
+    """Return by path what the pack says of uses."""
+    found: dict[str, list[str]] = {}
+    for one in pack["evidence"]:
+        said = [c["reason"] for c in one["channels"] if c["name"] == "uses"]
+        found.setdefault(one["path"], []).extend(said)
+    return found
+
+
+def test_a_pack_has_the_methods_above_and_below_a_changed_method(
+    repository: Repository, command: Command
+) -> None:
+    """What overrides a method has to keep its promise; nothing calls it by its class."""
+    repository.commit({path: textwrap.dedent(text).lstrip() for path, text in SHAPES.items()})
+    square = textwrap.dedent(SHAPES["square.py"]).lstrip()
+    repository.commit({"square.py": square.replace("scale_by(2)", "scale_by(4)")})
+    found = uses_of(pack_of(command, repository, "--base", "HEAD~1"))
+    assert found["cube.py"] == ["overrides `Square.area_of`"]
+    assert "is overridden by `Square.area_of`" in found["shapes.py"]
+
+
+def test_a_pack_has_the_uses_that_import_the_old_path_of_a_renamed_file(
+    repository: Repository, command: Command
+) -> None:
+    """They are what a rename breaks."""
+    tax = "def rate_of(x):\n    return x\n" + "".join(f"# note {n}\n" for n in range(30))
+    use = "from shop.tax import rate_of\n\n\ndef total(x):\n    return rate_of(x)\n"
+    repository.commit({"shop/tax.py": tax, "use.py": use, "z.py": "def rate_of(y):\n    pass\n"})
+    moved = tax.replace("return x", "return x + 1")
+    repository.commit({"shop/tax.py": None, "shop/duty.py": moved})
+    found = uses_of(pack_of(command, repository, "--base", "HEAD~1"))
+    assert "calls `rate_of` (line 5), imported from it" in found["use.py"]
