@@ -24,6 +24,8 @@ from coderag_ci.text import Texts
 from coderag_ci.view import View
 
 SCHEMA_VERSION = 1
+_MOST_DIGITS = 100  # of a line's number; Python refuses thousands
+_MOST_SHOWN = 200  # characters of an unknown path
 _MOST_NEAR = 3  # paths suggested for one that is unknown
 _ALIKE = 0.75  # of a name's letters, for it to be suggested
 
@@ -110,7 +112,7 @@ def find(job: Job, diff: Diff, head: View, given: str) -> Place:
     known.update(path for file in diff.files for path in (file.path, file.old_path))
     before, colon, after = given.rpartition(":")
     readings = [(given, 0)]
-    if colon and before and after.isascii() and after.isdigit():
+    if colon and before and after.isascii() and after.isdigit() and len(after) <= _MOST_DIGITS:
         readings.append((before, int(after)))
     for text, line in readings:
         for path in dict.fromkeys((job.repo.from_root(text), os.path.normpath(text))):
@@ -123,12 +125,15 @@ def find(job: Job, diff: Diff, head: View, given: str) -> Place:
         raise UsageError(f"{path} is a folder", "name a file, or a line of it: PATH:LINE")
     near = _near(path, known)
     hint = f"near: {', '.join(near)}" if near else "name a path of the repository"
-    raise UsageError(f"no such path in what is compared: {path}", hint)
+    shown = path if len(path) <= _MOST_SHOWN else f"{path[:_MOST_SHOWN]}…"
+    raise UsageError(f"no such path in what is compared: {shown}", hint)
 
 
 def _on_disk(job: Job, path: str) -> bool:
     root = job.repo.root
-    return root is not None and not path.startswith("..") and (root / path).is_file()
+    if root is None or path.startswith("..") or os.path.isabs(path):
+        return False
+    return os.path.isfile(root / path)  # never raises: a path may be longer than any file's
 
 
 def _near(path: str, known: Iterable[str]) -> list[str]:

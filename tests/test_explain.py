@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from coderag_ci.errors import EXIT_USAGE
 from tests.conftest import Command, Result
 from tests.packs import NEW_TAX, SHOP, pack_of, shop
 from tests.repository import Repository
@@ -293,3 +295,30 @@ def test_a_place_that_is_not_there_is_a_usage_error(
     error, help_ = result.err.splitlines()
     assert message in error
     assert hint in help_
+
+
+def test_bytes_that_are_no_text_are_escaped_in_json(
+    repository: Repository, command: Command
+) -> None:
+    """A path in Latin-1 stands in reasons, too, and no program may fail on it."""
+    shop(repository)
+    odd = os.path.join(os.fsencode(repository.path), b"bad\xff.py")
+    with open(odd, "wb") as file:
+        file.write(b"def use_rate():\n    return tax_rate('de')\n")
+    repository.commit()
+    name = os.fsdecode(b"bad\xff.py")
+    for given in (name, f"{name}:1"):
+        found = told(command, repository, given)
+        assert found["path"] == "bad\\udcff.py"
+
+
+@pytest.mark.parametrize("given", ["shop/tax.py:" + "9" * 5000, "x" * 5000, "/etc/passwd:1"])
+def test_what_can_be_no_place_in_the_repository_is_a_usage_error(
+    given: str, repository: Repository, command: Command
+) -> None:
+    """Endless numbers and names, and files elsewhere on the machine: one short line."""
+    shop(repository)
+    result = explain(command, repository, given, "--base", "main")
+    assert result.code == EXIT_USAGE
+    assert "no such path in what is compared" in result.err
+    assert len(result.err) < 500

@@ -49,9 +49,17 @@ def explain(**given: Any) -> None:
 def _json(found: Explanation) -> str:
     import msgspec
 
-    path = found.path.encode("utf-8", "backslashreplace").decode()
-    data = msgspec.json.encode(msgspec.structs.replace(found, path=path))
+    data = msgspec.json.encode(_escaped(msgspec.to_builtins(found)))
     return msgspec.json.format(data, indent=2).decode() + "\n"
+
+
+def _escaped(value: Any) -> Any:
+    """Escape what is not UTF-8: paths stand in reasons and in other pieces, too."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _escaped(one) for key, one in value.items()}
+    return [_escaped(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def _lines(found: Explanation) -> Iterator[str]:
