@@ -173,13 +173,19 @@ def grammar(name: str) -> Grammar:
     return tree_sitter.Language(getattr(module, language.function)())
 
 
+_QUERY_FILES = {
+    "javascript": ("javascript", "ecmascript"),
+    "typescript": ("typescript", "ecmascript"),
+    "tsx": ("typescript", "ecmascript"),
+}
+
+
 @functools.cache
 def query_source(name: str) -> str:
-    """Return the text of a language's query file."""
-    if name == "tsx":
-        name = "typescript"
-    source = importlib.resources.files(__package__) / "queries" / f"{name}.scm"
-    return source.read_text(encoding="utf-8")
+    """Return the text of a language's query files."""
+    folder = importlib.resources.files(__package__) / "queries"
+    files = _QUERY_FILES.get(name, (name,))
+    return "\n".join((folder / f"{file}.scm").read_text(encoding="utf-8") for file in files)
 
 
 def maker(name: str, chunk_size: int) -> str:
