@@ -104,6 +104,7 @@ class _Piece:
     ranges: list[tuple[int, int]]
     scores: dict[str, float]
     hits: list[Hit]
+    costs: dict[tuple[tuple[int, int], ...], int] = field(default_factory=dict)  # by ranges
 
     @property
     def unit(self) -> Unit:
@@ -513,14 +514,18 @@ def _text(piece: _Piece, texts: Texts) -> str:
 
 
 def _cost(piece: _Piece, texts: Texts, count: Counter) -> int:
-    lines = sum(end - start + 1 for start, end in piece.ranges)
-    reasons = " ".join(channel.reason for channel in telling(piece.channels))
-    return (
-        count(_text(piece, texts))
-        + count(f"{piece.doc.path} {piece.doc.symbol} {reasons}")
-        + _ENTRY_OVERHEAD
-        + _LINE_OVERHEAD * lines
-    )
+    """Return the tokens that a piece takes as it is now; counted once."""
+    shown = tuple(piece.ranges)
+    if shown not in piece.costs:
+        lines = sum(end - start + 1 for start, end in shown)
+        reasons = " ".join(channel.reason for channel in telling(piece.channels))
+        piece.costs[shown] = (
+            count(_text(piece, texts))
+            + count(f"{piece.doc.path} {piece.doc.symbol} {reasons}")
+            + _ENTRY_OVERHEAD
+            + _LINE_OVERHEAD * lines
+        )
+    return piece.costs[shown]
 
 
 def _worth(piece: _Piece, cost: int) -> float:
