@@ -42,7 +42,7 @@ from coderag_ci.graph import Graph, packages
 from coderag_ci.pack import Fact
 from coderag_ci.pathrules import TEST, PathRules
 from coderag_ci.store import Store
-from coderag_ci.text import Texts
+from coderag_ci.text import Texts, Tokens
 
 _MOST_NAMES = 10  # that a change may have removed, looked up in head
 _MOST_COMMITS = 400  # of a repository that are looked at
@@ -136,7 +136,7 @@ def kinds_of(repo: GitRepo, commit: Commit, whole: Diff, kinds: Iterable[str]) -
 def _repeats(whole: Diff) -> bool:
     lines = (line for file in whole.files for hunk in file.hunks for line in hunk.lines)
     added = twin.grams(line[1:] for line in lines if line[0] == "+")
-    files: dict[twin.Tokens, set[str]] = {}
+    files: dict[Tokens, set[str]] = {}
     for file in whole.files:
         if file.kind == "text" and twin.is_source(file.old_path):
             for _, text in twin.replaced(file):
@@ -207,7 +207,8 @@ class Bench:
         base = commit.parents[0]
         past = history.Past()
         if kind == "partner":
-            past = history.read(self.repo, base, [file.path for file in whole.files])
+            paths = [file.path for file in whole.files]
+            past = history.read(self.repo, base, paths, self.kept)
         files = [f for f in whole.files if f.status == "modified" and f.kind == "text"]
         if kind != "partner":
             files = [file for file in files if is_code(file.path, self.rules)]

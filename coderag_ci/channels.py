@@ -105,7 +105,6 @@ class Search:
         self.bm25 = bm25
         self.allowed = allowed
         self.limit = limit
-        self.common = max(20, int(0.02 * index.size))
         self.users = functools.lru_cache(maxsize=_REMEMBERED)(self._users)
         self.overriding = functools.lru_cache(maxsize=_REMEMBERED)(self._overriding)
         self.not_followed: list[str] = []
@@ -148,11 +147,6 @@ class Search:
     def _definers(self, name: str) -> frozenset[int]:
         """Return the docs that define a name."""
         return frozenset(use.doc for use in self.index.definitions(name_hash(name)))
-
-    def holders(self, identifier: str) -> Array:
-        """Return the docs in which an identifier stands, in any case."""
-        terms = parts(identifier)
-        return self.index.term(term_hash(terms[0]))[0] if terms else np.zeros(0, np.int64)
 
     def rank(self, scores: Array) -> Ranked:
         """Return the best allowed docs with a score above 0; ties by path and line."""
@@ -226,9 +220,9 @@ IDENTIFIERS: dict[str, Callable[[Asked], set[str]]] = {
 def _rare_holders(search: Search, channel: str, asked: Asked) -> dict[str, Array]:
     """Return the identifiers of a channel that are rare, with their docs, worked out once."""
     if channel not in search.asked_names:
-        held = {name: search.holders(name) for name in sorted(IDENTIFIERS[channel](asked))}
+        held = {name: search.index.holders(name) for name in sorted(IDENTIFIERS[channel](asked))}
         search.asked_names[channel] = {
-            name: docs for name, docs in held.items() if 0 < len(docs) <= search.common
+            name: docs for name, docs in held.items() if 0 < len(docs) <= search.index.common
         }
     return search.asked_names[channel]
 
@@ -254,7 +248,7 @@ def by_uses(search: Search, asked: Asked) -> Ranked:
     left_out: dict[str, int] = {}
     for used in used_names(asked.units):
         links = search.users(used)
-        if len(links) > search.common:
+        if len(links) > search.index.common:
             left_out[used.name] = len(links)
         elif links:
             docs = sorted(links)
@@ -263,8 +257,8 @@ def by_uses(search: Search, asked: Asked) -> Ranked:
         elif unlinked := search.unlinked(used):
             left_out[used.name] = unlinked
         overriding = sorted(search.overriding(used))
-        if len(overriding) <= search.common:
-            scores[overriding] += _rarity(search.index.size, max(len(overriding), 1))
+        if 0 < len(overriding) <= search.index.common:
+            scores[overriding] += _rarity(search.index.size, len(overriding))
     most = sorted(left_out.items(), key=lambda item: (-item[1], item[0]))
     search.not_followed = [f"`{name}` ({n:,})" for name, n in most[:_MOST_SAID]]
     if len(most) > _MOST_SAID:

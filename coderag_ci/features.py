@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coderag_ci.channels import CHANNELS, Ranked, Search, used_names
+from coderag_ci.fuse import gain
 from coderag_ci.overlap import Shared
 from coderag_ci.pathrules import TEST
 from coderag_ci.queries import Asked
@@ -81,7 +82,7 @@ def matrix(
     formula = np.array([shared.get(doc, Shared()).gain() for doc in docs], np.float32)
     for channel, one in ranked.items():
         for rank, doc in enumerate(one.docs[:DEPTH], 1):
-            formula[row[doc]] += weights[channel] * _K / (_K + rank)
+            formula[row[doc]] += gain(weights[channel], _K, rank)
         if channel not in CHANNELS or not one.docs:  # the ranker was fitted without dense
             continue
         scores = np.asarray(one.scores[:DEPTH])
@@ -100,7 +101,7 @@ def matrix(
     holders = {(unit.path, unit.symbol.rpartition(".")[0]) for unit in asked.units}
     uses: dict[int, set[str]] = {}
     for used in used_names(asked.units):
-        if len(links := search.users(used)) <= search.common:
+        if len(links := search.users(used)) <= search.index.common:
             for doc, link in links.items():
                 uses.setdefault(doc, set()).add(link.use.kind)
     whole = (

@@ -400,10 +400,8 @@ class GitRepo:
         found = self._try(
             "rev-list", "--parents", f"--max-count={limit}", "--end-of-options", commit, "--"
         )
-        return [
-            (line[: line.find(" ")], line.count(" ")) if " " in line else (line, 0)
-            for line in (found or "").splitlines()
-        ]
+        lines = (line.split() for line in (found or "").splitlines())
+        return [(commit, len(parents)) for commit, *parents in lines]
 
     def _log(self, *arguments: str, ids: Sequence[str] = ()) -> Iterator[Commit]:
         process = self._popen("log", "-z", "--no-show-signature", f"--format={_COMMIT}", *arguments)

@@ -27,7 +27,7 @@ from coderag_ci.parse.languages import (
 )
 from coderag_ci.parse.relations import Relation
 from coderag_ci.parse.row import CHUNK_FIELDS, CHUNK_KINDS, Row, decode_row, encode_row
-from coderag_ci.parse.terms import name_hash
+from coderag_ci.parse.terms import name_hash, parts, term_hash
 from coderag_ci.pathrules import GENERATED, TEST, VENDORED, PathRules, Skipped
 from coderag_ci.segment import KIND_BITS, Array, Postings, Segment, SourceFile, build, module_key
 from coderag_ci.store import RowKey, Store
@@ -36,6 +36,7 @@ from coderag_ci.view import View, read
 _REBUILD_DOCS = 2000
 _REBUILD_SHARE = 0.1
 _WRITE_EVERY = 200
+_RARE_SHARE = 0.02
 _KIND_MASK = (1 << KIND_BITS) - 1
 # Of a reference: its kind and access by the code; one that no parser gives reads as the first.
 _CODES = [
@@ -183,6 +184,16 @@ class Index:
     def term(self, key: int) -> tuple[Array, Array]:
         """Return (docs, counts) of the view's docs that have a term."""
         return self._get("terms", key)
+
+    def holders(self, identifier: str) -> Array:
+        """Return the docs in which an identifier stands, in any case."""
+        terms = parts(identifier)
+        return self.term(term_hash(terms[0]))[0] if terms else np.zeros(0, np.int64)
+
+    @property
+    def common(self) -> int:
+        """Return how many docs may have what is called rare: 2 %, or 20."""
+        return max(20, int(_RARE_SHARE * self.size))
 
     def definitions(self, name_key: int) -> list[Use]:
         """Return where a name is defined."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,12 +12,7 @@ from coderag_ci import weights
 from coderag_ci.channels import Search
 from coderag_ci.parse.terms import parts, words
 from coderag_ci.queries import Asked
-from coderag_ci.text import Texts
-
-_GRAM = 4  # tokens
-_TOKEN = re.compile(r"\w+|[^\w\s]")
-
-_Gram = tuple[str, ...]
+from coderag_ci.text import Texts, Tokens, grams_of
 
 
 class Shared(NamedTuple):
@@ -52,7 +46,7 @@ class Overlap:
         the candidates.
         """
         names = [_subtokens(unit.symbol) for unit in asked.units if unit.symbol]
-        deleted, added = _grams(asked.deleted), _grams(asked.added)
+        deleted, added = grams_of(asked.deleted), grams_of(asked.added)
         wanted = deleted | added
         self._texts.load(self._index.doc(doc).blob for doc in docs)
         shared = [self._shared(doc, wanted) for doc in docs]
@@ -60,7 +54,7 @@ class Overlap:
         total = len(docs)
         rarity = {g: float(np.log1p((total - n + 0.5) / (n + 0.5))) for g, n in times.items()}
 
-        def weight(grams: set[_Gram]) -> float:
+        def weight(grams: set[Tokens]) -> float:
             return float(np.log1p(sum(sorted(rarity[gram] for gram in grams))))
 
         found = []
@@ -71,17 +65,9 @@ class Overlap:
             found.append(Shared(similar, *map(weight, sides)))
         return found
 
-    def _shared(self, number: int, wanted: set[_Gram]) -> set[_Gram]:
+    def _shared(self, number: int, wanted: set[Tokens]) -> set[Tokens]:
         doc = self._index.doc(number)
-        return _grams(self._texts.lines(doc.blob)[doc.start - 1 : doc.end]) & wanted
-
-
-def _grams(lines: Sequence[str]) -> set[_Gram]:
-    found: set[_Gram] = set()
-    for line in lines:
-        tokens = _TOKEN.findall(line)
-        found.update(tuple(tokens[i : i + _GRAM]) for i in range(len(tokens) - _GRAM + 1))
-    return found
+        return grams_of(self._texts.lines(doc.blob)[doc.start - 1 : doc.end]) & wanted
 
 
 def _subtokens(symbol: str) -> set[str]:

@@ -20,6 +20,7 @@ from coderag_ci.job import Found, Job, Ranking, Scored
 from coderag_ci.pack import Channel, IndexInfo
 from coderag_ci.parse.row import Row
 from coderag_ci.pathrules import PathRules, Skipped
+from coderag_ci.render.text import counted
 from coderag_ci.segment import Array
 from coderag_ci.text import Texts
 from coderag_ci.trace import Recorder
@@ -120,7 +121,7 @@ def _search(
         counts["candidates"] = len({doc for found_ in ranked.values() for doc in found_.docs})
         if prepared.not_followed:
             names = ", ".join(prepared.not_followed)
-            reason_ = f"uses that may mean something else were not followed: {names}"
+            reason_ = f"uses too many, or of unknown meaning, were not followed: {names}"
             found.skipped = [*found.skipped, Skipped("…", reason_)]
     with recorder.stage("fuse") as counts:
         fused = recall.fused(ranked, config, prepared)
@@ -159,10 +160,8 @@ def _past(
         return history.Past()
     past = history.read(job.repo, job.change.merge_base, asked.paths, kept)
     if job.repo.shallow and past.commits < history.MOST_COMMITS:
-        commits = f"{past.commits:,} commit{'' if past.commits == 1 else 's'}"
-        found.index = msgspec.structs.replace(
-            found.index, history=f"{commits}, the clone is shallow"
-        )
+        known = f"{counted(past.commits, 'commit')}, the clone is shallow"
+        found.index = msgspec.structs.replace(found.index, history=known)
     return past
 
 

@@ -1,13 +1,18 @@
-"""Lines of blobs, read from git when they are shown or embedded."""
+"""Lines of blobs, read from git when they are shown or embedded, and their tokens."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.view import View, read
 
 _MOST_BLOBS = 2000
+GRAM = 4  # tokens
+TOKEN = re.compile(r"\w+|[^\w\s]")
+
+Tokens = tuple[str, ...]
 
 
 class Texts:
@@ -34,3 +39,12 @@ class Texts:
         if blob not in self._lines:
             self.load([blob])
         return self._lines[blob]
+
+
+def grams_of(lines: Iterable[str]) -> set[Tokens]:
+    """Return the sequences of four tokens in some lines, each within a line."""
+    found: set[Tokens] = set()
+    for line in lines:
+        tokens = TOKEN.findall(line)
+        found.update(tuple(tokens[i : i + GRAM]) for i in range(len(tokens) - GRAM + 1))
+    return found

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from coderag_ci.facts.given import Given, count, fact, units_at
+from coderag_ci.facts.given import Given, count, fact, is_compound, units_at
 from coderag_ci.pack import Fact, Place
 from coderag_ci.parse.languages import language_of
-from coderag_ci.parse.terms import parts, term_hash
 
 _MOST_SECTIONS = 20  # that name one thing; what more name is a word of the project
 _MOST_NAMES = 3  # told
@@ -18,8 +17,7 @@ def facts(given: Given) -> list[Fact]:
     index = given.index
     sections: dict[str, list[Place]] = {}
     for name in _names(given):
-        terms = parts(name)
-        holders = index.term(term_hash(terms[0]))[0].tolist() if terms else []
+        holders = index.holders(name).tolist()
         docs = [doc for doc in holders if index.doc(doc).language == "markdown"]
         if not docs or len(docs) > _MOST_SECTIONS:
             continue
@@ -65,5 +63,4 @@ def _names(given: Given) -> list[str]:
 def _pattern(name: str) -> re.Pattern[str]:
     """Return what finds a name: a word that could be anyone's counts in backticks alone."""
     word = rf"(?<![\w$]){re.escape(name)}(?![\w$])"
-    several = "_" in name.strip("_") or any(c.isupper() for c in name[1:])
-    return re.compile(word if several else rf"`[^`]*{word}[^`]*`")
+    return re.compile(word if is_compound(name) else rf"`[^`]*{word}[^`]*`")

@@ -113,6 +113,11 @@ def definitions(row: Row | None) -> dict[str, str]:
     }
 
 
+def is_compound(name: str) -> bool:
+    """Whether a name is made of several words, so that it is hardly anything else's."""
+    return "_" in name.strip("_") or any(c.isupper() for c in name[1:])
+
+
 def is_local(name: str, defined: Mapping[str, str]) -> bool:
     """Whether a name is defined inside a function, where nothing else can name it."""
     return defined.get(name.rpartition(".")[0]) in CALLABLE

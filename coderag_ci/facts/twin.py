@@ -16,23 +16,17 @@ from coderag_ci.facts.given import Given, count, fact_in_order, quote
 from coderag_ci.index import Index
 from coderag_ci.pack import Fact, Place
 from coderag_ci.parse.languages import language_of
-from coderag_ci.parse.terms import parts, term_hash
-from coderag_ci.segment import Array
+from coderag_ci.text import GRAM, TOKEN, Tokens, grams_of
 
 SHORTEST = 6  # tokens of a pattern
 FEWEST_FILES = 2  # that it was removed from: once may be about that one place
-_GRAM = 4  # tokens
 _COVERED = 0.8  # of a pattern's tokens that stand elsewhere
 _MOST_PLACES = 30  # where it still is; what more have is an idiom of the repository
 _LONGEST = 400  # characters of a line that is looked at; people write no longer ones
 _MOST_LINES = 2_000  # replaced, that are looked at
 _MOST_PATTERNS = 60
 _MOST_DOCS = 200  # whose text is compared with one pattern
-_COMMON = 0.02  # of the chunks have a word that is not rare
-_TOKEN = re.compile(r"\w+|[^\w\s]")
 _WORD = re.compile(r"[^\W\d]\w+")
-
-Tokens = tuple[str, ...]
 
 
 @dataclass
@@ -91,7 +85,7 @@ def _patterns(given: Given) -> list[_Pattern]:
             for tokens, shown in gone(text, still):
                 one = found.setdefault(tokens, _Pattern(tokens, shown))
                 one.sources.add((file.old_path, line))
-                one.lines.add(frozenset(_TOKEN.findall(text)))
+                one.lines.add(frozenset(TOKEN.findall(text)))
                 one.words.update(_WORD.findall(text))
     some = [one for one in found.values() if one.files >= FEWEST_FILES]
     some.sort(key=lambda one: (-one.files, -len(one.sources), -len(one.tokens), one.tokens))
@@ -124,12 +118,8 @@ def replaced(file: FileDiff) -> Iterator[tuple[int, str]]:
 
 
 def grams(lines: Iterable[str]) -> set[Tokens]:
-    """Return the sequences of four tokens in some lines, each within a line."""
-    found: set[Tokens] = set()
-    for line in filter(_is_short, lines):
-        tokens = _TOKEN.findall(line)
-        found.update(tuple(tokens[i : i + _GRAM]) for i in range(len(tokens) - _GRAM + 1))
-    return found
+    """Return the sequences of four tokens in the lines that people write, each within a line."""
+    return grams_of(filter(_is_short, lines))
 
 
 def _is_short(line: str) -> bool:
@@ -138,12 +128,12 @@ def _is_short(line: str) -> bool:
 
 def gone(line: str, still: set[Tokens]) -> Iterator[tuple[Tokens, str]]:
     """Yield the long runs of a line whose sequences of four tokens are all gone, and their text."""
-    spans = list(_TOKEN.finditer(line))
+    spans = list(TOKEN.finditer(line))
     tokens = tuple(span.group() for span in spans)
     start = 0
-    for i in range(len(tokens) - _GRAM + 2):
-        if i > len(tokens) - _GRAM or tokens[i : i + _GRAM] in still:
-            end = i + _GRAM - 1
+    for i in range(len(tokens) - GRAM + 2):
+        if i > len(tokens) - GRAM or tokens[i : i + GRAM] in still:
+            end = i + GRAM - 1
             if i > start and end - start >= SHORTEST:
                 yield tokens[start:end], line[spans[start].start() : spans[end - 1].end()]
             start = i + 1
@@ -161,7 +151,7 @@ def _places(given: Given, pattern: _Pattern) -> list[Place]:
         doc = index.doc(number)
         lines = given.texts.lines(doc.blob)[doc.start - 1 : doc.end]
         for at, line in enumerate(lines, doc.start):
-            tokens = tuple(_TOKEN.findall(line)) if _is_short(line) else ()
+            tokens = tuple(TOKEN.findall(line)) if _is_short(line) else ()
             runs = (tokens[i : i + least] for i in range(len(tokens) - least + 1))
             if not wanted.isdisjoint(runs) and not given.is_touched(doc.path, at, at):
                 like = max(_similar(set(tokens), own) for own in pattern.lines)
@@ -179,17 +169,11 @@ def _candidates(index: Index, pattern: _Pattern) -> list[int]:
 
     None where there are so many that their text is not read.
     """
-    common = max(20, int(_COMMON * index.size))
-    held = {word: _holders(index, word) for word in sorted(pattern.words)}
+    held = {word: index.holders(word) for word in sorted(pattern.words)}
     own = [held[word] for token in set(pattern.tokens) for word in _WORD.findall(token)]
-    rare = [docs for docs in held.values() if 0 < len(docs) <= common]
+    rare = [docs for docs in held.values() if 0 < len(docs) <= index.common]
     if not own or not rare:
         return []
     docs = np.intersect1d(functools.reduce(np.intersect1d, own), np.concatenate(rare))
     found: list[int] = docs[~index.hidden()[docs]].tolist()
     return found if len(found) <= _MOST_DOCS else []
-
-
-def _holders(index: Index, word: str) -> Array:
-    terms = parts(word)
-    return index.term(term_hash(terms[0]))[0] if terms else np.zeros(0, np.int64)

@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from coderag_ci.facts.given import Given
+from coderag_ci.facts.given import Given, is_compound
 from coderag_ci.index import Index, Use
 from coderag_ci.pack import Place
 from coderag_ci.parse.languages import language_of
 from coderag_ci.pathrules import TEST
+from coderag_ci.resolve import family
 
-_FAMILIES = {"tsx": "javascript", "typescript": "javascript", "cpp": "c"}
 CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize", "__construct"})
 _PRIVATE = re.compile(r"(?<![\w$])private(?![\w$])")
 _STATIC = re.compile(r"(?<!\w)static(?!\w)")
@@ -71,8 +71,7 @@ def is_telling(target: Target) -> bool:
     name = target.called
     if name.startswith("__") or len(name) < 4 or name in _COMMON or hasattr(builtins, name):
         return False
-    several = "_" in name.strip("_") or any(c.isupper() for c in name[1:])
-    return several or (len(name) > 6 and target.kind != "method")
+    return is_compound(name) or (len(name) > 6 and target.kind != "method")
 
 
 def uses(given: Given, target: Target, kinds: set[str]) -> list[Use]:
@@ -101,15 +100,10 @@ def place_of(index: Index, use: Use) -> Place:
     return Place(doc.path, use.line, doc.symbol)
 
 
-def _family(path: str) -> str:
-    name = language_of(path).name
-    return _FAMILIES.get(name, name)
-
-
 def _reaches(target: Target, path: str) -> bool:
     """Whether code in a path could name the definition: same family of languages, not hidden."""
     language = language_of(target.path).name
-    if _family(target.path) != _family(path):
+    if family(target.path) != family(path):
         return False
     if path == target.path:
         return True
@@ -129,7 +123,7 @@ class _Meaning:
         self._given = given
         self._target = target
         self._imports = imports
-        self._family = _family(target.path)
+        self._family = family(target.path)
         self._owner = target.name.rpartition(".")[0].rpartition(".")[2]
         folder, _, name = target.path.rpartition("/")
         self._names = {name.partition(".")[0], *folder.split("/")} - {"", "src", "lib"}
@@ -169,7 +163,7 @@ class _Meaning:
 
     def _inherits(self, path: str, lines: Sequence[str]) -> bool:
         """Whether code of a file may call a method without a receiver."""
-        if _family(path) == "ruby":
+        if family(path) == "ruby":
             return True
         extends = re.compile(rf"(?:\bextends\b|\bimplements\b|:).*\b{re.escape(self._owner)}\b")
         return language_of(path).name in _INHERITING and any(map(extends.search, lines))
