@@ -34,30 +34,31 @@ def words(tmp_path: Path) -> Path:
     ("text", "tokens"),
     [
         ("", 0),
-        ("call", 1),
-        ("callback", 2),  # five letters a token
-        ("HTTP", 2),  # three capitals a token
-        ("12345678", 3),
-        ("a + b", 3),
-        ("f(x)[0]", 7),
-        ("one\ntwo", 3),
+        ("call", 2),  # 1.18 times what it looks like
+        ("one two six ten new", 6),  # a word takes the space before it
+        ("one responsible", 3),  # up to 12 letters are one token
+        ("responsible", 4),  # at the start of a line or in a name 4 are, 3 more are one more
+        ("HTTPSError", 4),  # two capitals a token
+        ("12345678", 4),
+        ("f(x)[0]", 6),
+        ("done();\n", 3),  # signs take the end of their line
         ("    return", 3),
         ("ü", 2),  # as many as its bytes
         ("日本", 6),
         ("\ud800", 1),
     ],
 )
-def test_the_estimate_counts_letters_signs_and_bytes(text: str, tokens: int) -> None:
+def test_the_estimate_counts_words_signs_and_bytes(text: str, tokens: int) -> None:
     """The default budget rests on this rule alone, since no tokenizer is shipped."""
     assert estimate(text) == tokens
 
 
 @settings(deadline=None)
 @given(st.text(), st.text())
-def test_the_estimate_never_shrinks_when_text_is_added(one: str, other: str) -> None:
+def test_the_estimate_never_shrinks_when_lines_are_added(one: str, other: str) -> None:
     """A longer piece that counts for less would slip past the budget."""
-    assert estimate(one + other) >= max(estimate(one), estimate(other))
-    assert estimate(one + "\n" + other) == estimate(one) + 1 + estimate(other)
+    both = estimate(one + "\n" + other)
+    assert max(estimate(one), estimate(other)) <= both <= estimate(one) + estimate(other) + 2
 
 
 @pytest.mark.parametrize("module", [assemble, search, store])
