@@ -14,6 +14,7 @@ from coderag_ci.commands.doctor import doctor
 from coderag_ci.commands.eval import evaluate
 from coderag_ci.commands.explain import explain
 from coderag_ci.commands.index import index
+from coderag_ci.commands.models import models
 from coderag_ci.commands.verify import verify
 from coderag_ci.errors import (
     EXIT_BUG,
@@ -31,7 +32,7 @@ _EPILOG = """\b
 Exit codes:
   0   a pack, also a degraded one and one without changes
   2   flags, environment or config that make no sense
-  3   something to mend: not a repository, unknown ref, no merge base
+  3   something to mend: not a repository, unknown ref, no merge base, a damaged model
   4   degraded, under --strict
   5   verify: the pack made again differs
   6   eval run: worse than the baseline, or below --fail-below
@@ -49,7 +50,7 @@ def cli() -> None:
     """Turn a git diff into an evidence pack for whoever reviews the change."""
 
 
-for command in (context, explain, index, config, doctor, verify, evaluate):
+for command in (context, explain, index, config, models, doctor, verify, evaluate):
     cli.add_command(command)
 
 

@@ -1,7 +1,8 @@
-"""Embedding and cross-encoder models, through fastembed, from a local directory or its cache.
+"""Embedding and cross-encoder models, through fastembed.
 
-Nothing is downloaded here: a model that fastembed knows is used if it is already in
-fastembed's cache.
+``bundled`` is the model that ships with the package; another is a local directory, or a model
+that fastembed knows, from where ``coderag-ci models pull`` put it or from fastembed's own cache.
+Nothing is downloaded here.
 """
 
 from __future__ import annotations
@@ -9,17 +10,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from coderag_ci import modelfiles
+from coderag_ci.modelfiles import BUNDLED, Kind
 from coderag_ci.segment import Array
 from coderag_ci.workers import cpu_count
 
 _FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
-_DIGEST_CHUNK = 1 << 20
+_MOST_CHARACTERS = 16_000  # of a text; no model reads as many
+_WIDTH = 384  # of a vector, where no config.json says
+
+T = TypeVar("T")
 
 
 class ModelUnavailable(Exception):  # noqa: N818  # it ends in a degradation, not in an error
@@ -32,22 +39,19 @@ class Embedder:
     def __init__(self, name: str) -> None:
         """Load a model. Raises ModelUnavailable."""
         self.name = name
-        self._model, self.digest = _load(name, "TextEmbedding", _register_embedding)
+        self._model, self.digest = _load(name, "embedding")
 
     def embed(self, texts: Sequence[str]) -> list[Array]:
         """Return a float32 unit vector for each text.
 
         Raises ModelUnavailable where the model fails at run time.
         """
-        found = []
-        try:
-            for text in texts:
-                vector = np.asarray(next(iter(self._model.embed([text], batch_size=1))), np.float32)
-                norm = float(np.linalg.norm(vector))
-                found.append(vector / norm if norm > 0 else vector)
-        except Exception as error:
-            raise ModelUnavailable(f"{self.name} failed: {_line(error)}") from error
-        return found
+        return _each(self.name, self._vector, texts)
+
+    def _vector(self, text: str) -> Array:
+        vector = np.asarray(next(iter(self._model.embed([text], batch_size=1))), np.float32)
+        norm = float(np.linalg.norm(vector))
+        return vector / norm if norm > 0 else vector
 
 
 class CrossEncoder:
@@ -56,55 +60,86 @@ class CrossEncoder:
     def __init__(self, name: str) -> None:
         """Load a model. Raises ModelUnavailable."""
         self.name = name
-        self._model, self.digest = _load(name, "TextCrossEncoder", _register_cross_encoder)
+        self._model, self.digest = _load(name, "rerank")
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return one score a text, each computed alone. Raises ModelUnavailable."""
-        try:
-            return [
-                float(score)
-                for text in texts
-                for score in self._model.rerank(query, [text], batch_size=1)
-            ]
-        except Exception as error:
-            raise ModelUnavailable(f"{self.name} failed: {_line(error)}") from error
+        return _each(self.name, lambda text: self._score(_readable(query), text), texts)
+
+    def _score(self, query: str, text: str) -> float:
+        (score,) = self._model.rerank(query, [text], batch_size=1)
+        return float(score)
 
 
-def _load(name: str, kind: str, register: Callable[[Any, str, Path], None]) -> tuple[Any, str]:
-    directory = Path(name)
-    local = directory.is_dir()
-    if not local and ((os.sep in name and name.count("/") != 1) or name.startswith((".", "~"))):
-        raise ModelUnavailable(f"{name}: no such directory")
-    if local:
-        for file in _FILES:
-            if not (directory / file).is_file():
-                raise ModelUnavailable(f"{name}: {file} is missing")
+def _each(name: str, run: Callable[[str], T], texts: Iterable[str]) -> list[T]:
+    """Run a model on each text alone, as many at once as there are CPUs."""
     try:
-        model_class = _fastembed_class(kind)
-        if not local:
-            known = {entry["model"] for entry in model_class.list_supported_models()}
-            if name not in known:
-                raise ModelUnavailable(f"{name}: neither a directory nor a model fastembed knows")
-            model = model_class(name, threads=cpu_count(), local_files_only=True)
-            return model, hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
-        digest = _digest(directory)
-        label = f"local/{digest}"
-        if label not in {entry["model"] for entry in model_class.list_supported_models()}:
-            register(model_class, label, directory)
-        model = model_class(label, specific_model_path=str(directory), threads=cpu_count())
-        return model, digest
+        with ThreadPoolExecutor(cpu_count()) as pool:
+            return list(pool.map(run, map(_readable, texts)))
+    except Exception as error:
+        raise ModelUnavailable(f"{name} failed: {_line(error)}") from error
+
+
+def _readable(text: str) -> str:
+    """Return the beginning of a text, without what no tokenizer takes (undecodable paths)."""
+    return text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
+
+
+def _load(name: str, kind: Kind) -> tuple[Any, str]:
+    """Return a model that runs on one thread, and the digest of what decides its answers."""
+    try:
+        if name == BUNDLED:
+            return _from_directory(modelfiles.bundled(kind), kind, checked=True)
+        directory = Path(name)
+        if directory.is_dir():
+            return _from_directory(directory, kind, checked=False)
+        if (os.sep in name and name.count("/") != 1) or name.startswith((".", "~")):
+            raise ModelUnavailable(f"{name}: no such directory")
+        return _known(name, kind)
     except ModelUnavailable:
         raise
+    except modelfiles.DamagedError as error:
+        mend = "install coderag-ci anew" if name == BUNDLED else f"coderag-ci models pull {name}"
+        raise ModelUnavailable(f"{name}: damaged, {error}; {mend}") from error
     except Exception as error:
-        hint = "" if local else "; it is not in fastembed's cache and is not downloaded here"
-        raise ModelUnavailable(f"{name}: {_line(error)}{hint}") from error
+        raise ModelUnavailable(f"{name}: {_line(error)}") from error
 
 
-def _fastembed_class(kind: str) -> Any:
+def _from_directory(directory: Path, kind: Kind, *, checked: bool) -> tuple[Any, str]:
+    for file in _FILES:
+        if not (directory / file).is_file():
+            raise ModelUnavailable(f"{directory}: {file} is missing")
+    manifest = modelfiles.checked(directory) if checked else None
+    digest = manifest.digest if manifest else modelfiles.digest_of(directory)
+    model_class = fastembed_class(kind)
+    label = f"local/{digest}"
+    if label not in {entry["model"] for entry in model_class.list_supported_models()}:
+        _register(model_class, kind, label, directory)
+    return model_class(label, specific_model_path=str(directory), threads=1), digest
+
+
+def _known(name: str, kind: Kind) -> tuple[Any, str]:
+    """Load a model that fastembed knows, from our folder of it or from fastembed's cache."""
+    model_class = fastembed_class(kind)
+    if name not in {entry["model"] for entry in model_class.list_supported_models()}:
+        raise ModelUnavailable(f"{name}: neither a directory nor a model fastembed knows")
+    folder = modelfiles.folder_of(name)
+    if folder.is_dir():
+        digest = modelfiles.checked(folder).digest
+        return model_class(name, specific_model_path=str(folder), threads=1), digest
+    try:
+        model = model_class(name, threads=1, local_files_only=True)
+    except Exception as error:
+        raise ModelUnavailable(f"{name}: not here; coderag-ci models pull {name}") from error
+    return model, hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
+
+
+def fastembed_class(kind: Kind) -> Any:
+    """Return fastembed's class for a kind of model, kept from printing."""
     from loguru import logger
 
     logger.disable("fastembed")  # what it has to say reaches the pack as a degradation
-    if kind == "TextEmbedding":
+    if kind == "embedding":
         from fastembed import TextEmbedding
 
         return TextEmbedding
@@ -113,41 +148,16 @@ def _fastembed_class(kind: str) -> Any:
     return TextCrossEncoder
 
 
-def _register_embedding(model_class: Any, label: str, directory: Path) -> None:
+def _register(model_class: Any, kind: Kind, label: str, directory: Path) -> None:
     from fastembed.common.model_description import ModelSource, PoolingType
 
-    config = directory / "config.json"
-    dimension = 384
-    if config.is_file():
-        dimension = int(
-            json.loads(config.read_text(encoding="utf-8")).get("hidden_size", dimension)
-        )
-    model_class.add_custom_model(
-        model=label,
-        pooling=PoolingType.MEAN,
-        normalization=True,
-        sources=ModelSource(url="local://" + label),
-        dim=dimension,
-        model_file="model.onnx",
-    )
-
-
-def _register_cross_encoder(model_class: Any, label: str, _: Path) -> None:
-    from fastembed.common.model_description import ModelSource
-
-    model_class.add_custom_model(
-        model=label, sources=ModelSource(url="local://" + label), model_file="model.onnx"
-    )
-
-
-def _digest(directory: Path) -> str:
-    state = hashlib.blake2b(digest_size=16)
-    weights = sorted(file.name for file in directory.glob("model.onnx?*"))  # kept beside it
-    for name in (*_FILES, *weights):
-        with open(directory / name, "rb") as file:
-            while piece := file.read(_DIGEST_CHUNK):
-                state.update(piece)
-    return state.hexdigest()
+    about: dict[str, Any] = {"sources": ModelSource(url="local://" + label)}
+    if kind == "embedding":
+        config = directory / "config.json"
+        known = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
+        width = int(known.get("hidden_size", _WIDTH))
+        about |= {"pooling": PoolingType.MEAN, "normalization": True, "dim": width}
+    model_class.add_custom_model(model=label, model_file="model.onnx", **about)
 
 
 def _line(error: BaseException) -> str:

@@ -331,7 +331,7 @@ def test_a_known_model_that_is_not_cached_is_not_downloaded(
         command, library, "--base", "HEAD~1", "--embedding-model", "BAAI/bge-small-en-v1.5"
     )
     (line,) = pack["degradations"]
-    assert "is not downloaded here" in line
+    assert "coderag-ci models pull BAAI/bge-small-en-v1.5" in line
 
 
 # ---- the cross-encoder

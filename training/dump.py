@@ -1,18 +1,25 @@
 """Writes what the pipeline knows of each case's candidates, and which of them are gold.
 
     python training/dump.py --cases FILE.jsonl… --repos DIR --index-dir DIR --out DIR [--jobs N]
+                            [--texts]
 
 One REPOSITORY/CASE.npz a case: ``x`` (n, features) float32, ``gold`` (n, gold items) bool,
 ``length`` (n,) characters, ``place`` (n, 3) path number, first line, first line of the unit,
 ``loose`` (gold items,) bool: the top of a file (imports, as a rule), or a place inside it that
-is arbitrary. Cases that are there are not made again.
+is arbitrary. Cases that are there are not made again. With ``--texts`` also CASE.json.gz, what a
+cross-encoder is trained on: ``title``, ``query``, ``names`` of the changed units, and
+``passages``, the best 24 by the formula and six more of the gold, each with its text and
+whether it is gold.
 """
 
 from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import gzip
+import json
 import multiprocessing
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,23 +27,30 @@ import numpy as np
 from coderag_ci import features, overlap, search
 from coderag_ci.config import Config, weights_of
 from coderag_ci.deadline import Deadline
+from coderag_ci.dense import passage
 from coderag_ci.errors import CoderagError
 from coderag_ci.eval import cases
 from coderag_ci.eval.outcome import Piece, chunk_ranks
 from coderag_ci.eval.run import index_directory, index_views
 from coderag_ci.eval.sight import Sight, Unusable, see
 from coderag_ci.gitrepo import GitRepo
-from coderag_ci.job import Job
+from coderag_ci.job import Job, Ranking
 from coderag_ci.pathrules import TEST, PathRules
 from coderag_ci.progress import Progress
+from coderag_ci.rerank import query_of
 from coderag_ci.trace import Recorder
 
 _LOOSE = frozenset({"toplevel", "module"})
 _SLICE = 8  # cases whose blobs are parsed at once
+_BEST = 24  # by the formula, whose texts are kept
+_MORE_GOLD = 6  # and of the gold that is not among them
+_MOST_CHARACTERS = 2_500
 _CONFIG = Config(top_k=1, rerank_model="none")
 
 
-def dump(case: cases.Case, sight: Sight, repo: GitRepo, index_dir: Path, out: Path) -> None:
+def dump(
+    case: cases.Case, sight: Sight, repo: GitRepo, index_dir: Path, out: Path, *, texts: bool
+) -> None:
     """Write the features and the gold of one case's candidates."""
     config, rules = _CONFIG, PathRules(_CONFIG)
     job = Job(repo, sight.change, config, index_dir, Deadline(0), Progress(quiet=True))
@@ -63,13 +77,38 @@ def dump(case: cases.Case, sight: Sight, repo: GitRepo, index_dir: Path, out: Pa
         )
         place[at] = (paths.setdefault(doc.path, len(paths)), doc.start, doc.unit[0])
     loose = np.array([item.file_only or item.kind in _LOOSE for item in case.gold], bool)
+    if texts:
+        order = np.argsort(-x[:, features.NAMES.index("formula")], kind="stable").tolist()
+        write_texts(ranking, docs, order, gold[:, ~loose].any(axis=1).tolist(), out)
     temporary = out.with_suffix(".tmp.npz")
     np.savez_compressed(temporary, x=x, gold=gold, length=length, place=place, loose=loose)
     temporary.rename(out)
 
 
-def _some(task: tuple[str, Path, list[cases.Case], Path, Path]) -> tuple[str, int, str]:
-    name, place, some, index_dir, out = task
+def write_texts(
+    ranking: Ranking, docs: Sequence[int], order: Sequence[int], gold: Sequence[bool], out: Path
+) -> None:
+    """Write what a cross-encoder would read of one case's best candidates."""
+    chosen = order[:_BEST]
+    chosen += [at for at in order[_BEST:] if gold[at]][:_MORE_GOLD]
+    about = [(ranking.prepared.index.doc(docs[at]), gold[at]) for at in chosen]
+    found = {
+        "title": ranking.asked.title,
+        "query": query_of(ranking.asked),
+        "names": [unit.symbol.rpartition(".")[2] for unit in ranking.asked.units if unit.symbol],
+        "passages": [
+            {"text": passage(doc, ranking.texts)[:_MOST_CHARACTERS], "gold": is_gold}
+            for doc, is_gold in about
+        ],
+    }
+    temporary = out.with_suffix(".tmp.gz")
+    with gzip.open(temporary, "wt", encoding="utf-8", errors="replace") as file:
+        json.dump(found, file)
+    temporary.rename(out.with_suffix(".json.gz"))
+
+
+def _some(task: tuple[str, Path, list[cases.Case], Path, Path, bool]) -> tuple[str, int, str]:
+    name, place, some, index_dir, out, texts = task
     repo = GitRepo(str(place))
     made, last = 0, ""
     rules = PathRules(_CONFIG)
@@ -91,7 +130,7 @@ def _some(task: tuple[str, Path, list[cases.Case], Path, Path]) -> tuple[str, in
             if case.id not in sights:
                 continue
             try:
-                dump(case, sights[case.id], repo, folder, files[case.id])
+                dump(case, sights[case.id], repo, folder, files[case.id], texts=texts)
                 made += 1
             except CoderagError as error:
                 last = str(error)
@@ -107,6 +146,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--every", type=int, default=1, help="take every Nth case")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--texts", action="store_true")
     given = parser.parse_args()
     tasks = []
     for file in given.cases:
@@ -118,7 +158,7 @@ def main() -> None:
         for repo, some in by_repo.items():
             some.sort(key=lambda case: (case.date, case.id))
             place = given.repos / repo.replace("/", "+")
-            tasks.append((repo, place, some, given.index_dir, given.out))
+            tasks.append((repo, place, some, given.index_dir, given.out, given.texts))
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(given.jobs, context) as pool:
         for name, made, last in pool.map(_some, tasks):
