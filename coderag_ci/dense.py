@@ -16,7 +16,7 @@ from coderag_ci.store import Store
 from coderag_ci.text import Texts
 
 CANDIDATES = 64
-_WRITE_EVERY = 64
+_AT_ONCE = 32  # texts embedded, then written
 # Chunks of equal text share a vector, so fewer vectors than chunks may still be all of them.
 _WORTH_READING = 0.9
 
@@ -71,20 +71,16 @@ class Dense:
         """
         keys = self._take_stored(docs)
         missing = [doc for doc in docs if doc not in self._vectors]
-        new: list[tuple[bytes, bytes]] = []
-        for done, doc in enumerate(missing, 1):
+        for start in range(0, len(missing), _AT_ONCE):
             if expired():
-                self._store.add_vectors(new, self._embedder.digest)
                 raise ModelUnavailable("deadline")
-            (vector,) = self._embedder.embed([self._passage(doc)])
-            self._vectors[doc] = vector
-            self.embedded += 1
-            new.append((keys[doc], vector.tobytes()))
-            if len(new) >= _WRITE_EVERY:
-                self._store.add_vectors(new, self._embedder.digest)
-                new = []
-            progress(done, len(missing))
-        self._store.add_vectors(new, self._embedder.digest)
+            some = missing[start : start + _AT_ONCE]
+            vectors = self._embedder.embed([self._passage(doc) for doc in some])
+            new = [(keys[doc], vector.tobytes()) for doc, vector in zip(some, vectors, strict=True)]
+            self._store.add_vectors(new, self._embedder.digest)
+            self._vectors.update(zip(some, vectors, strict=True))
+            self.embedded += len(some)
+            progress(start + len(some), len(missing))
 
     def rank(self, query: Query, candidates: Sequence[int]) -> Ranked:
         """Rank the whole view, or the candidates, by cosine."""
