@@ -1,4 +1,4 @@
-"""Where models are: those that ship with this package, and those that ``models pull`` got.
+"""Where models are: the one that ships with this package, and those that ``models pull`` got.
 
 A folder of ours has a ``manifest.json`` with the digest of the files that decide what the model
 answers; it is checked whenever the model is loaded.
@@ -16,10 +16,9 @@ import msgspec
 
 from coderag_ci.errors import SetupError
 
-BUNDLED = "bundled"  # the name of the models that ship with the package
+BUNDLED = "bundled"  # the name of the embedding model that ships with the package
 MANIFEST = "manifest.json"
 Kind = Literal["embedding", "rerank"]
-_FOLDERS: dict[Kind, str] = {"embedding": "embedding", "rerank": "cross-encoder"}
 KINDS: tuple[Kind, ...] = ("embedding", "rerank")
 _DIGEST_CHUNK = 1 << 20
 
@@ -39,9 +38,9 @@ class Manifest(msgspec.Struct, frozen=True):
     revision: str = ""
 
 
-def bundled(kind: Kind) -> Path:
-    """Return the folder of a model that ships with the package."""
-    return Path(__file__).parent / "bundled" / _FOLDERS[kind]
+def bundled() -> Path:
+    """Return the folder of the embedding model that ships with the package."""
+    return Path(__file__).parent / "bundled" / "embedding"
 
 
 def home() -> Path:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -50,6 +51,8 @@ class Embedder:
 
     def _vector(self, text: str) -> Array:
         vector = np.asarray(next(iter(self._model.embed([text], batch_size=1))), np.float32)
+        if vector.ndim != 1 or not np.isfinite(vector).all():
+            raise ValueError("what it gives for a text is no vector of finite numbers")
         norm = float(np.linalg.norm(vector))
         return vector / norm if norm > 0 else vector
 
@@ -68,6 +71,8 @@ class CrossEncoder:
 
     def _score(self, query: str, text: str) -> float:
         (score,) = self._model.rerank(query, [text], batch_size=1)
+        if not math.isfinite(score):
+            raise ValueError("what it gives for a pair is no finite number")
         return float(score)
 
 
@@ -89,7 +94,9 @@ def _load(name: str, kind: Kind) -> tuple[Any, str]:
     """Return a model that runs on one thread, and the digest of what decides its answers."""
     try:
         if name == BUNDLED:
-            return _from_directory(modelfiles.bundled(kind), kind, checked=True)
+            if kind != "embedding":
+                raise ModelUnavailable("bundled: no cross-encoder ships with coderag-ci")
+            return _from_directory(modelfiles.bundled(), kind, checked=True)
         directory = Path(name)
         if directory.is_dir():
             return _from_directory(directory, kind, checked=False)

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from coderag_ci import modelfiles
-from coderag_ci.models import Embedder, ModelUnavailable
+from coderag_ci.models import CrossEncoder, Embedder, ModelUnavailable
 from tests.conftest import Command, Result
 from tests.hub import Hub, serving
-from tests.tiny_models import embedding_model
+from tests.tiny_models import cross_encoder, embedding_model
 
 NAME = "snowflake/snowflake-arctic-embed-xs"
 REPO = "Snowflake/snowflake-arctic-embed-xs"
@@ -142,9 +142,9 @@ def test_a_damaged_model_is_found_and_not_used(command: Command, kept: Path, fil
 
 def test_the_bundled_embedding_model_works_offline_and_says_its_licence(command: Command) -> None:
     """What ships is whole, loads without a network, and finds what means the same."""
-    assert "ok       bundled (embedding)" in command("models", "verify").out
-    assert "bundled (embedding)" in command("models", "list").out
-    folder = modelfiles.bundled("embedding")
+    assert "ok       bundled " in command("models", "verify").out
+    assert "bundled  " in command("models", "list").out
+    folder = modelfiles.bundled()
     assert "Apache License" in (folder / "LICENSE").read_text(encoding="utf-8")
     assert "modified" in (folder / "NOTICE").read_text(encoding="utf-8")
     model = Embedder(modelfiles.BUNDLED)
@@ -168,9 +168,35 @@ def test_a_bundled_model_that_was_cut_off_costs_its_channel_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broken installation says how to mend it."""
-    shutil.copytree(modelfiles.bundled("embedding"), tmp_path / "embedding")
+    shutil.copytree(modelfiles.bundled(), tmp_path / "embedding")
     weights = tmp_path / "embedding" / "model.onnx"
     weights.write_bytes(weights.read_bytes()[:1000])
-    monkeypatch.setattr(modelfiles, "bundled", lambda _: tmp_path / "embedding")
+    monkeypatch.setattr(modelfiles, "bundled", lambda: tmp_path / "embedding")
     with pytest.raises(ModelUnavailable, match=r"bundled: damaged.*install coderag-ci anew"):
         Embedder(modelfiles.BUNDLED)
+
+
+def test_no_cross_encoder_ships_and_that_is_said() -> None:
+    """Who asks for one that is not there learns it, and the pack is made without."""
+    with pytest.raises(ModelUnavailable, match="no cross-encoder ships"):
+        CrossEncoder(modelfiles.BUNDLED)
+
+
+def test_numbers_that_are_not_finite_rank_nothing(tmp_path: Path) -> None:
+    """A model that overflows would put its passages in an order without meaning."""
+    folder = embedding_model(tmp_path / "embedding", {"tea": 1, "coffee": 2}, factor=np.nan)
+    with pytest.raises(ModelUnavailable, match="no vector of finite numbers"):
+        Embedder(str(folder)).embed(["tea"])
+    folder = cross_encoder(tmp_path / "rerank", {"tea": float("inf")})
+    with pytest.raises(ModelUnavailable, match="no finite number"):
+        CrossEncoder(str(folder)).score("tea", ["tea"])
+
+
+def test_a_model_made_for_something_else_costs_one_line(tmp_path: Path) -> None:
+    """A cross-encoder named as an embedding model, and the other way round, is not used."""
+    pairs = cross_encoder(tmp_path / "rerank", {"tea": 1.0})
+    with pytest.raises(ModelUnavailable, match="failed"):
+        Embedder(str(pairs)).embed(["tea"])
+    words = embedding_model(tmp_path / "embedding", {"tea": 1})
+    with pytest.raises(ModelUnavailable, match="failed"):
+        CrossEncoder(str(words)).score("tea", ["tea"])

@@ -36,7 +36,9 @@ def _inputs() -> list[onnx.ValueInfoProto]:
     ]
 
 
-def embedding_model(folder: Path, meanings: Mapping[str, int], seed: int = 0) -> Path:
+def embedding_model(
+    folder: Path, meanings: Mapping[str, int], seed: int = 0, factor: float = 5
+) -> Path:
     """Write a model under which words of the same meaning (a number) have the same vector."""
     vocabulary = {"[PAD]": 0, "[UNK]": 1, **{word: n for n, word in enumerate(meanings, 2)}}
     chance = np.random.default_rng(seed)
@@ -44,7 +46,7 @@ def embedding_model(folder: Path, meanings: Mapping[str, int], seed: int = 0) ->
     table = np.full((len(vocabulary), WIDTH), 0.01, np.float32)
     table[0] = 0
     for word, meaning in meanings.items():
-        table[vocabulary[word]] = 5 * directions[meaning]
+        table[vocabulary[word]] = factor * directions[meaning]
     output = helper.make_tensor_value_info(
         "last_hidden_state", TensorProto.FLOAT, ["batch", "sequence", WIDTH]
     )

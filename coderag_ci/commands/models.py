@@ -9,7 +9,6 @@ import click
 from coderag_ci.errors import EXIT_OK, EXIT_SETUP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from coderag_ci.pull import Known
@@ -26,13 +25,14 @@ def list_models() -> int:
     from coderag_ci import modelfiles, pull
 
     rows = [("NAME", "KIND", "LICENCE", "MB", "HERE")]
-    for name, folder in _bundled():
-        try:
-            manifest = modelfiles.manifest_of(folder)
-        except modelfiles.DamagedError:
-            rows.append((name, "?", "?", "?", "damaged"))
-        else:
-            rows.append((name, manifest.kind, manifest.license, _megabytes(folder), "bundled"))
+    folder = modelfiles.bundled()
+    try:
+        manifest = modelfiles.manifest_of(folder)
+    except modelfiles.DamagedError:
+        rows.append((modelfiles.BUNDLED, "?", "?", "?", "damaged"))
+    else:
+        size = _megabytes(folder)
+        rows.append((modelfiles.BUNDLED, manifest.kind, manifest.license, size, "bundled"))
     for model in pull.known():
         here = "pulled" if modelfiles.folder_of(model.name).is_dir() else "-"
         rows.append((model.name, model.kind, _licence(model), str(model.megabytes), here))
@@ -50,7 +50,7 @@ def verify() -> int:
 
     wrong = 0
     pulled = ((folder.name.replace("+", "/"), folder) for folder in modelfiles.pulled())
-    for name, folder in (*_bundled(), *pulled):
+    for name, folder in ((modelfiles.BUNDLED, modelfiles.bundled()), *pulled):
         try:
             digest = modelfiles.checked(folder).digest
         except modelfiles.DamagedError as error:
@@ -74,13 +74,6 @@ def pull(name: str) -> int:
     folder = pulling.pull(model)
     click.echo(f"{name} ({model.license}) is in {folder}")
     return EXIT_OK
-
-
-def _bundled() -> Iterator[tuple[str, Path]]:
-    from coderag_ci import modelfiles
-
-    for kind in modelfiles.KINDS:
-        yield f"{modelfiles.BUNDLED} ({kind})", modelfiles.bundled(kind)
 
 
 def _megabytes(folder: Path) -> str:

@@ -49,10 +49,12 @@ def models(function: F) -> F:
         click.option(
             "--rerank-model",
             metavar="NAME",
-            help="heuristic, none, a directory, or a model's name.",
+            help="heuristic, learned, none, a directory, or a model's name.",
         ),
         click.option(
-            "--embedding-model", metavar="NAME", help="none, a directory, or a model's name."
+            "--embedding-model",
+            metavar="NAME",
+            help="none, bundled, a directory, or a model's name.",
         ),
     ):
         function = option(function)
