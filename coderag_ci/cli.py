@@ -13,6 +13,7 @@ from coderag_ci.commands.context import context
 from coderag_ci.commands.doctor import doctor
 from coderag_ci.commands.eval import evaluate
 from coderag_ci.commands.explain import explain
+from coderag_ci.commands.hook import hook
 from coderag_ci.commands.index import index
 from coderag_ci.commands.models import models
 from coderag_ci.commands.verify import verify
@@ -26,11 +27,12 @@ from coderag_ci.errors import (
     SetupError,
 )
 from coderag_ci.files import discard_stdout
-from coderag_ci.progress import to_stderr
+from coderag_ci.progress import printable, to_stderr
 
 _EPILOG = """\b
 Exit codes:
   0   a pack, also a degraded one and one without changes
+  1   hook run: a dangling name, under --fail-on dangling
   2   flags, environment or config that make no sense
   3   something to mend: not a repository, unknown ref, no merge base, a damaged model
   4   degraded, under --strict
@@ -50,7 +52,7 @@ def cli() -> None:
     """Turn a git diff into an evidence pack for whoever reviews the change."""
 
 
-for command in (context, explain, index, config, models, doctor, verify, evaluate):
+for command in (context, explain, index, hook, config, models, doctor, verify, evaluate):
     cli.add_command(command)
 
 
@@ -98,20 +100,14 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _complain(error: CoderagError) -> None:
-    to_stderr(f"coderag-ci: error: {_plain(error.message)}")
+    to_stderr(f"coderag-ci: error: {printable(error.message)}")
     if error.hint:
-        to_stderr(f"coderag-ci: hint: {_plain(error.hint)}")
+        to_stderr(f"coderag-ci: hint: {printable(error.hint)}")
 
 
 def _interrupted() -> int:
     to_stderr("coderag-ci: interrupted")
     return EXIT_INTERRUPTED
-
-
-def _plain(text: str) -> str:
-    """Keep one line, and no surrogates or control characters that a terminal would act on."""
-    safe = text.encode("utf-8", "backslashreplace").decode()
-    return "".join(c if c.isprintable() else " " for c in safe)
 
 
 def _report(error: Exception, arguments: list[str]) -> None:
@@ -122,7 +118,7 @@ def _report(error: Exception, arguments: list[str]) -> None:
     to_stderr(
         "coderag-ci: this is a bug; please paste what follows into an issue\n"
         f"coderag-ci {__version__}, Python {platform.python_version()}, {platform.platform()}\n"
-        f"arguments: {' '.join(map(_plain, arguments))}\n{_safe(trace)}"
+        f"arguments: {' '.join(map(printable, arguments))}\n{_safe(trace)}"
     )
 
 

@@ -10,6 +10,7 @@ Anything else that escapes is a bug: exit 70, with a report to paste into an iss
 from __future__ import annotations
 
 EXIT_OK = 0
+EXIT_FOUND = 1
 EXIT_USAGE = 2
 EXIT_SETUP = 3
 EXIT_DEGRADED = 4

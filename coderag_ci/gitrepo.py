@@ -360,6 +360,18 @@ class GitRepo:
             "name a base that the change was made from",
         )
 
+    def pushed_base(self, head: str, remote: str) -> str | None:
+        """Return what a remote has of a commit's history; None where all of it is new to it.
+
+        That is the parent of the oldest commit that no tracking branch of the remote has, or
+        the commit itself where one has it.
+        """
+        out = self._run(
+            "rev-list", "--topo-order", "--reverse", head, "--not", f"--remotes={remote}"
+        )
+        oldest = out.split(b"\n", 1)[0].decode()
+        return self._commit(f"{oldest}^") if oldest else head
+
     def subjects(self, base: str, head: str, limit: int = 20) -> list[str]:
         """Return the subjects of the commits in ``base..head``, newest first, without merges."""
         out = self._run(
@@ -488,6 +500,14 @@ class GitRepo:
     def remote_url(self) -> str:
         """Return the URL of ``origin``; empty where there is none."""
         return self._try("config", "--get", "remote.origin.url") or ""
+
+    def hooks_directory(self) -> Path:
+        """Return where git looks for hooks: core.hooksPath, else ``hooks`` in its directory."""
+        named = self._try("config", "--null", "--type=path", "--get-all", "core.hooksPath") or ""
+        paths = [path for path in named.split("\0") if path]
+        if len(paths) < 2:  # the last one is our own, which switches hooks off
+            return self.common_dir / "hooks"
+        return Path(self._cwd, paths[-2])
 
     def version(self) -> str:
         """Return what ``git --version`` prints."""

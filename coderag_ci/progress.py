@@ -35,6 +35,12 @@ class Progress:
             to_stderr(f"coderag-ci: {line}")
 
 
+def printable(text: str) -> str:
+    """Keep one line, and no surrogates or control characters that a terminal would act on."""
+    safe = text.encode("utf-8", "backslashreplace").decode()
+    return "".join(c if c.isprintable() else " " for c in safe)
+
+
 def to_stderr(text: str) -> None:
     """Print to stderr; one that is closed, full or gone costs what is said, not the pack."""
     if sys.stderr is None:

@@ -20,6 +20,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
 
 
+@pytest.fixture(scope="session")
+def home() -> str:
+    """Return the home folder that the tests are kept away from."""
+    return os.environ.get("HOME", "")
+
+
 @pytest.fixture(autouse=True)
 def guard(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep a test away from the network, the home folder, the user's git config and any CI."""

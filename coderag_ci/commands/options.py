@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from coderag_ci.change import Wanted
     from coderag_ci.ci import CI
     from coderag_ci.config import Resolved
     from coderag_ci.gitrepo import GitRepo
@@ -121,16 +122,11 @@ def job_of(given: Mapping[str, Any]) -> Job:
     Raises CoderagError.
     """
     from coderag_ci import change as changes
-    from coderag_ci import ci
-    from coderag_ci.deadline import Deadline
     from coderag_ci.errors import UsageError
     from coderag_ci.gitrepo import GitRepo
-    from coderag_ci.job import Job
-    from coderag_ci.progress import Progress
 
     flags = _flags(given)
     repo = GitRepo(given["repo"])
-    surroundings = ci.detect(os.environ)
     wanted = changes.Wanted(
         given["base"] or "",
         given["head"] or "",
@@ -138,12 +134,35 @@ def job_of(given: Mapping[str, Any]) -> Job:
         given["worktree"],
         [repo.from_root(p) for p in given["paths"]],
     )
+    made = job_for(repo, wanted, given, flags)
+    if "dense" in given["switched_on"] and made.config.embedding_model == "none":
+        raise UsageError("the channel dense needs a model", "name one with --embedding-model")
+    return made
+
+
+def job_for(
+    repo: GitRepo,
+    wanted: Wanted,
+    given: Mapping[str, Any],
+    flags: Mapping[str, Any],
+    limit: float = 0,
+) -> Job:
+    """Return what a pack of a change is made from; its deadline is in ``limit`` seconds at most.
+
+    Raises CoderagError.
+    """
+    from coderag_ci import change as changes
+    from coderag_ci import ci
+    from coderag_ci.deadline import Deadline
+    from coderag_ci.job import Job
+    from coderag_ci.progress import Progress
+
+    surroundings = ci.detect(os.environ)
     made = changes.resolve(repo, wanted, surroundings)
     config = read_config(repo, given["config_file"], flags, surroundings, made.merge_base).config
-    if "dense" in given["switched_on"] and config.embedding_model == "none":
-        raise UsageError("the channel dense needs a model", "name one with --embedding-model")
     directory = index_directory(repo, given["index_dir"])
-    return Job(repo, made, config, directory, Deadline(config.deadline), Progress(given["quiet"]))
+    end = Deadline(min((seconds for seconds in (config.deadline, limit) if seconds), default=0))
+    return Job(repo, made, config, directory, end, Progress(given["quiet"]))
 
 
 def _flags(given: Mapping[str, Any]) -> dict[str, Any]:
