@@ -60,6 +60,8 @@ def test_it_says_where_the_gold_is_in_every_ranking(evaluate: Any, repository: R
     assert found["by_repo"]["acme/shop"]["cases"] == 1
     assert "final" in result.out
     assert "R@10" in result.out
+    assert found["tokens"] > 0
+    assert f"first ten chunks: {found['tokens']:.0f}" in result.out
 
 
 def test_the_view_holds_no_answer(repository: Repository) -> None:

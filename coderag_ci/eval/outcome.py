@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from coderag_ci.tokens import Counter, counter
 from coderag_ci.trace import Recorder
 
 QUOTAS = (2000, 4000, 8000)  # evidence tokens
+_FIRST = 10  # chunks whose length is told
 WHOLE_PACK = 0  # the quota of the pack as the config makes it
 
 
@@ -44,13 +46,17 @@ class Ranks(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """One case under one config: ranks by ranking, chunks of the view, seconds by stage."""
+    """One case under one config: ranks by ranking, chunks of the view, seconds by stage.
+
+    ``tokens``: those of the first ten chunks of the reranked order, in the median.
+    """
 
     id: str
     rankings: dict[str, Ranks]
     chunks: int
     seconds: dict[str, float]
     degradations: tuple[str, ...] = ()
+    tokens: float = 0.0
 
 
 class Piece(NamedTuple):
@@ -92,7 +98,15 @@ def measure(
         ranking.prepared.index.size,
         {stage.name: stage.seconds for stage in recorder.stages},
         tuple(found.degradations),
+        _tokens_of_first(ranking, count),
     )
+
+
+def _tokens_of_first(ranking: Ranking, count: Counter) -> float:
+    """Return the median tokens of the first ten chunks: longer ones meet gold more easily."""
+    docs = [ranking.prepared.index.doc(number) for number, _ in ranking.hits[:_FIRST]]
+    lines = [ranking.texts.lines(doc.blob)[doc.start - 1 : doc.end] for doc in docs]
+    return float(statistics.median(count("\n".join(some)) for some in lines)) if lines else 0.0
 
 
 def _orders(ranking: Ranking, channels: bool) -> dict[str, list[Scored]]:

@@ -85,6 +85,7 @@ class Results(msgspec.Struct, frozen=True):
     A group holds ``cases``, ``seconds`` and, by ranking, level and metric, an interval.
     ``nontest``: test gold and test chunks left out; ``untouched``: gold outside the changed
     files; ``repo_mean``: the mean of the repositories' means; all of the first variant.
+    ``tokens``: of a chunk among the first ten of the reranked order, median over the cases.
     """
 
     schema_version: int
@@ -106,6 +107,7 @@ class Results(msgspec.Struct, frozen=True):
     variants: tuple[VariantResult, ...]
     comparison: Comparison | None
     degradations: dict[str, int]
+    tokens: float = 0.0
 
 
 _KS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200)
@@ -165,6 +167,7 @@ def results_of(
         ),
         comparison=_compare_with(baseline, first) if baseline else None,
         degradations=_degradations([one for _, one in first]),
+        tokens=statistics.median([one.tokens for _, one in first]) if first else 0.0,
     )
 
 

@@ -115,6 +115,7 @@ def _seconds(results: Results) -> Iterator[str]:
         f"seconds a case, blobs indexed: median {results.seconds.median:.3f}, "
         f"p95 {results.seconds.p95:.3f} ({stages})"
     )
+    yield f"median tokens of the first ten chunks: {results.tokens:.0f}"
     for text, n in sorted(results.degradations.items()):
         yield f"degraded in {n} cases: {text}"
 
