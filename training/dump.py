@@ -54,7 +54,7 @@ def dump(
     """Write the features and the gold of one case's candidates."""
     config, rules = _CONFIG, PathRules(_CONFIG)
     job = Job(repo, sight.change, config, index_dir, Deadline(0), Progress(quiet=True))
-    found = search.search(job, sight.diff, sight.view, rules, Recorder(), case.query_files)
+    found = search.search(job, sight.diff, sight.view, rules, Recorder(), case.not_asked_for)
     ranking = found.ranking
     if ranking is None:
         return

@@ -67,6 +67,11 @@ class Case(msgspec.Struct, frozen=True):
     fix: str = ""
     reference: str = ""
 
+    @property
+    def not_asked_for(self) -> tuple[str, ...]:
+        """The paths that can not be evidence: a case of one file asks for others."""
+        return self.query_files if self.kind in ONE_FILE else ()
+
 
 class Skip(msgspec.Struct, frozen=True, omit_defaults=True):
     """A case, or a line of the file, that was not run. ``line`` counts from 1; 0: no line."""

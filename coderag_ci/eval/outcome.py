@@ -13,7 +13,7 @@ import msgspec
 from coderag_ci import search
 from coderag_ci.config import CHANNEL_NAMES, Config
 from coderag_ci.deadline import Deadline
-from coderag_ci.eval.cases import ONE_FILE, Case
+from coderag_ci.eval.cases import Case
 from coderag_ci.eval.sight import Sight
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.index import Index
@@ -82,8 +82,7 @@ def measure(
     """
     job = Job(repo, sight.change, config, index_dir, Deadline(0), Progress(quiet=True))
     recorder = Recorder()
-    without = case.query_files if case.kind in ONE_FILE else ()  # asks for other files
-    found = search.search(job, sight.diff, sight.view, rules, recorder, without)
+    found = search.search(job, sight.diff, sight.view, rules, recorder, case.not_asked_for)
     ranking = found.ranking
     assert ranking is not None
     count = functools.lru_cache(maxsize=1 << 14)(counter(config.tokenizer))
