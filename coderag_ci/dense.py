@@ -10,7 +10,6 @@ import numpy as np
 from coderag_ci.channels import Ranked, Search
 from coderag_ci.index import Doc
 from coderag_ci.models import Embedder, ModelUnavailable
-from coderag_ci.queries import Query
 from coderag_ci.segment import Array
 from coderag_ci.store import Store
 from coderag_ci.text import Texts
@@ -82,12 +81,12 @@ class Dense:
             self.embedded += len(some)
             progress(start + len(some), len(missing))
 
-    def rank(self, query: Query, candidates: Sequence[int]) -> Ranked:
+    def rank(self, query: str, candidates: Sequence[int]) -> Ranked:
         """Rank the whole view, or the candidates, by cosine."""
         docs = sorted(self._vectors) if self.whole else list(candidates)
         if not docs:
             return Ranked([], [])
-        (wanted,) = self._embedder.embed([self._query_prefix + query.text()])
+        (wanted,) = self._embedder.embed([self._query_prefix + query])
         matrix = np.stack([self._vectors[doc] for doc in docs])
         scores = np.zeros(len(self._search.index.lengths))
         # The last bits of a product depend on a row's place; equal texts have to tie.

@@ -16,6 +16,7 @@ from coderag_ci.pathrules import GENERATED, VENDORED, PathRules, asks_nothing
 MOST_QUERIES = 48
 _MOST_LINES = 400  # of one unit and kind
 _MOST_HUNK_LINES = 20_000  # of all files that ask
+_MODEL_CHARACTERS = 800  # of changed lines that a model is given; what it reads is cut further
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
@@ -43,7 +44,7 @@ class Query:
     old_path: str = ""
 
     def text(self) -> str:
-        """Return the query as text, most telling first: what an embedding model reads."""
+        """Return the query as text, most telling first, as the trace shows it."""
         head = []
         if self.path:
             head = [f"# file: {self.path}", f"# symbol: {self.symbol}", f"# kind: {self.kind}"]
@@ -78,6 +79,21 @@ class Asked:
         context = [line for unit in self.units for line in unit.context]
         symbols = [unit.symbol for unit in self.units]
         return [*self.added, *self.deleted, *context, *symbols, *self.paths]
+
+    @functools.cached_property
+    def text(self) -> str:
+        """What a model reads of a change: its title, then its most changed units."""
+        lines = [self.title] if self.title else []
+        size = 0
+        for unit in self.units:
+            some = [*unit.deleted, *unit.added]
+            if unit.path:
+                lines += [f"# file: {unit.path}", f"# symbol: {unit.symbol}"]
+            lines += (stripped for line in some if (stripped := line.strip()))
+            size += sum(map(len, some))
+            if size > _MODEL_CHARACTERS:
+                break
+        return "\n".join(lines)
 
     def identifiers(self, *sides: Sequence[str]) -> set[str]:
         """Return the identifiers of some lines, single letters left out."""

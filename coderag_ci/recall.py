@@ -25,7 +25,6 @@ from coderag_ci.view import View
 
 RESERVE = 4.0  # seconds that the stages after this one need
 MEASURED = ("subject", "diff")  # channels by words whose score can lift a hit over the floor
-_MOST_EMBEDDED_QUERIES = 8  # the most changed units; each costs a run of the model
 
 
 def fused(
@@ -113,18 +112,15 @@ def _dense(
         candidates = [d for d, _ in fused(ranked, config, prepared)[:CANDIDATES]]
         with job.progress.task("embedding", len(candidates) > 0) as advance:
             dense.fill(candidates, advance, expired)
-    lists: dict[str, Sequence[int]] = {}
-    for number, query in enumerate(asked.units[:_MOST_EMBEDDED_QUERIES]):
-        if expired():
-            raise ModelUnavailable("deadline")
-        lists[str(number)] = dense.rank(query, candidates).docs
+    if expired():
+        raise ModelUnavailable("deadline")
+    order = dense.rank(asked.text, candidates)
     whole = dense.whole or len(candidates) == int(prepared.allowed.sum())
     searched = "the whole view" if whole else f"the first {len(candidates)} candidates"
     found.index = msgspec.structs.replace(
         found.index, dense=f"{searched}, model {embedder.digest[:12]}"
     )
-    merged = fuse(lists, dict.fromkeys(lists, 1.0), config.rrf_k, prepared.place)[: prepared.limit]
-    return Ranked([doc for doc, _ in merged], [score for _, score in merged])
+    return order
 
 
 def embed_all(

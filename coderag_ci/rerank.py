@@ -19,7 +19,6 @@ from coderag_ci.queries import Asked
 from coderag_ci.text import Texts
 
 _OVERLAP_DEPTH = 500  # candidates whose names and lines are compared
-_QUERY_CHARACTERS = 800  # of changed lines; what a model reads is cut further
 _RESERVE = 1.5  # seconds that the stages after this one need
 _RESERVE_LOADING = 4.0  # and with them the loading of a model
 
@@ -131,21 +130,6 @@ def _with_cross_encoder(
     return _ordered(found, prepared)
 
 
-def query_of(asked: Asked) -> str:
-    """Return what a cross-encoder reads of a change: its title, then its most changed units."""
-    lines = [asked.title] if asked.title else []
-    size = 0
-    for unit in asked.units:
-        some = [*unit.deleted, *unit.added]
-        if unit.path:
-            lines += [f"# file: {unit.path}", f"# symbol: {unit.symbol}"]
-        lines += (stripped for line in some if (stripped := line.strip()))
-        size += sum(map(len, some))
-        if size > _QUERY_CHARACTERS:
-            break
-    return "\n".join(lines)
-
-
 class CrossEncoded:
     """The cross-encoder's score of the change's query with each passage."""
 
@@ -161,7 +145,7 @@ class CrossEncoded:
             raise ModelUnavailable("deadline")
         encoder = CrossEncoder(self._job.config.rerank_model)
         self._texts.load(self._index.doc(doc).blob for doc in docs)
-        query = query_of(asked)
+        query = asked.text
         found: list[float] = []
         for doc in docs:
             if deadline.within(_RESERVE):

@@ -20,7 +20,7 @@ CHANNELS = {
     "changed": 0.5,
     "new": 0.5,
     "test": 0.5,
-    "dense": 1.0,
+    "dense": 2.0,
 }
 NAMES = 1.0  # the Jaccard of a name's parts
 SAME = 0.1  # ln(1 + Σ idf) of token sequences shared with the changed lines

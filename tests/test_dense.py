@@ -95,7 +95,7 @@ def crowded(repository: Repository, more: dict[str, str | bytes | None] | None =
         for n in range(80)
     }
     repository.commit({**shelves, **(more or {})})
-    repository.commit({"library/desk.py": DESK})
+    repository.commit({"library/desk.py": DESK}, "Lend to everybody")
 
 
 # ---- the dense channel
@@ -241,7 +241,7 @@ def test_prefixes_reach_the_model(
     library.write({".coderag.yml": "query-prefix: 'ask: '\npassage-prefix: 'text: '\n"})
     pack_of(command, library, "--base", "HEAD~1", "--embedding-model", embedder)
     assert [text[:6] for text in texts].count("text: ") == len(texts) - 1
-    assert texts[-1].startswith("ask: # file: library/desk.py")
+    assert texts[-1].startswith("ask: Lend to readers only\n# file: library/desk.py")
 
 
 # ---- models that can not be used

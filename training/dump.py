@@ -37,7 +37,6 @@ from coderag_ci.gitrepo import GitRepo
 from coderag_ci.job import Job, Ranking
 from coderag_ci.pathrules import TEST, PathRules
 from coderag_ci.progress import Progress
-from coderag_ci.rerank import query_of
 from coderag_ci.trace import Recorder
 
 _LOOSE = frozenset({"toplevel", "module"})
@@ -94,7 +93,7 @@ def write_texts(
     about = [(ranking.prepared.index.doc(docs[at]), gold[at]) for at in chosen]
     found = {
         "title": ranking.asked.title,
-        "query": query_of(ranking.asked),
+        "query": ranking.asked.text,
         "names": [unit.symbol.rpartition(".")[2] for unit in ranking.asked.units if unit.symbol],
         "passages": [
             {"text": passage(doc, ranking.texts)[:_MOST_CHARACTERS], "gold": is_gold}
