@@ -18,6 +18,58 @@ class CI(NamedTuple):
     title: str = ""
 
 
+class Run(NamedTuple):
+    """What a run of a GitHub workflow is about; empty strings where the event says nothing.
+
+    ``default_push``: it is a push to the default branch, whose caches every branch reads.
+    """
+
+    event: str
+    base: str
+    head: str
+    pull_request: int
+    default_branch: str
+    default_push: bool
+
+
+def github_run(environment: Mapping[str, str]) -> Run:
+    """Read the event of a GitHub workflow: which commits it compares, and for which pull request.
+
+    The head of a pull request is its own commit, not the merge that GitHub tries.
+    """
+    event = _event(environment.get("GITHUB_EVENT_PATH", ""))
+    name = environment.get("GITHUB_EVENT_NAME", "")
+    default = _text(event, "repository", "default_branch")
+    base = head = ""
+    number = 0
+    if "pull_request" in event:
+        base = _text(event, "pull_request", "base", "sha")
+        head = _text(event, "pull_request", "head", "sha")
+        found = _at(event, "pull_request", "number")
+        number = found if isinstance(found, int) else 0
+    elif name == "merge_group":
+        base = _text(event, "merge_group", "base_sha")
+        head = _text(event, "merge_group", "head_sha")
+    elif name == "push":
+        base, head = _text(event, "before"), _text(event, "after")
+    pushed = name == "push" and bool(default) and _text(event, "ref") == f"refs/heads/{default}"
+    head = head or environment.get("GITHUB_SHA", "")
+    return Run(name, base if base.strip("0") else "", head, number, default, pushed)
+
+
+def _at(event: Mapping[str, Any], *keys: str) -> Any:
+    """Return what stands at nested keys of an event; None where there is nothing."""
+    found: Any = event
+    for key in keys:
+        found = found.get(key) if isinstance(found, dict) else None
+    return found
+
+
+def _text(event: Mapping[str, Any], *keys: str) -> str:
+    found = _at(event, *keys)
+    return found if isinstance(found, str) else ""
+
+
 def detect(environment: Mapping[str, str]) -> CI:
     """Read GitHub's or GitLab's variables, or the generic ``CI``."""
     if environment.get("GITHUB_ACTIONS") == "true":

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
 import click
 
-from coderag_ci import __version__
+from coderag_ci import __version__, workflow
+from coderag_ci.commands.ci import ci
 from coderag_ci.commands.config import config
 from coderag_ci.commands.context import context
 from coderag_ci.commands.doctor import doctor
@@ -52,7 +54,7 @@ def cli() -> None:
     """Turn a git diff into an evidence pack for whoever reviews the change."""
 
 
-for command in (context, explain, index, hook, config, models, doctor, verify, evaluate):
+for command in (context, explain, index, hook, ci, config, models, doctor, verify, evaluate):
     cli.add_command(command)
 
 
@@ -103,6 +105,9 @@ def _complain(error: CoderagError) -> None:
     to_stderr(f"coderag-ci: error: {printable(error.message)}")
     if error.hint:
         to_stderr(f"coderag-ci: hint: {printable(error.hint)}")
+    if workflow.is_github(os.environ):
+        hint = f"; {error.hint}" if error.hint else ""
+        workflow.annotate(os.environ, "error", printable(error.message + hint))
 
 
 def _interrupted() -> int:

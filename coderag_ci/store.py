@@ -27,7 +27,7 @@ _BUSY_SECONDS = 5.0
 _BATCH = 500
 _KEPT_VIEWS = 30
 
-_TABLES = """
+TABLES = """
 CREATE TABLE IF NOT EXISTS rows (
   blob BLOB NOT NULL, language TEXT NOT NULL, maker TEXT NOT NULL, data BLOB NOT NULL,
   PRIMARY KEY (blob, language, maker));
@@ -106,7 +106,7 @@ class Store:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             if version not in (0, SCHEMA):
                 raise sqlite3.DatabaseError(f"schema {version}, expected {SCHEMA}")
-            db.executescript(_TABLES)
+            db.executescript(TABLES)
             db.execute(f"PRAGMA user_version={SCHEMA}")
             self._inode = _inode(self.path)
         except sqlite3.OperationalError as error:

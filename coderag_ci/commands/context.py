@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coderag_ci.commands import options
-from coderag_ci.errors import EXIT_DEGRADED, EXIT_OK
+from coderag_ci.errors import EXIT_DEGRADED, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from coderag_ci.pack import Pack
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     help="For people, for programs, for a model.",
 )
 @click.option("--output", "-o", metavar="FILE", help="Write to FILE instead of stdout.")
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Write the same pack to FILE in another format, too; repeatable.",
+)
 @click.option("--strict", is_flag=True, help="Exit with 4 when the pack is degraded.")
 @click.option("--trace", is_flag=True, help="Print what each stage did to stderr.")
 def context(**given: Any) -> int:
@@ -41,6 +47,7 @@ def context(**given: Any) -> int:
     from coderag_ci import pipeline
     from coderag_ci.render import render
 
+    others = [_other(item) for item in given["also"]]
     job = options.job_of(given)
     pack = pipeline.make_pack(job)
     for note in pack.trace.notes:
@@ -48,6 +55,8 @@ def context(**given: Any) -> int:
     if given["trace"]:
         _print_trace(pack)
     write(render(pack, given["form"]), given["output"])
+    for form, file in others:
+        write(render(pack, form), file)
     named = given["base"] or given["paths"]
     if not pack.change.files and not named and job.change.kind == "commits":
         job.progress.say(
@@ -56,6 +65,16 @@ def context(**given: Any) -> int:
     if pack.degradations and given["strict"]:
         return EXIT_DEGRADED
     return EXIT_OK
+
+
+def _other(item: str) -> tuple[str, str]:
+    """Take a format and a file apart. Raises UsageError."""
+    from coderag_ci.render import FORMATS
+
+    form, _, file = item.partition("=")
+    if form not in FORMATS or not file:
+        raise UsageError(f"--also {item}: expected FORMAT=FILE", f"formats: {', '.join(FORMATS)}")
+    return form, file
 
 
 def _print_trace(pack: Pack) -> None:
