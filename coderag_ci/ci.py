@@ -57,6 +57,31 @@ def github_run(environment: Mapping[str, str]) -> Run:
     return Run(name, base if base.strip("0") else "", head, number, default, pushed)
 
 
+class WorkflowRun(NamedTuple):
+    """The run whose end began this one, as GitHub knows it. ``owner``: of the head's repository."""
+
+    number: int
+    event: str
+    head: str
+    owner: str
+    branch: str
+
+
+def finished_run(environment: Mapping[str, str]) -> WorkflowRun | None:
+    """Read a ``workflow_run`` event; None for any other."""
+    event = _event(environment.get("GITHUB_EVENT_PATH", ""))
+    number = _at(event, "workflow_run", "id")
+    if not isinstance(number, int):
+        return None
+    return WorkflowRun(
+        number,
+        _text(event, "workflow_run", "event"),
+        _text(event, "workflow_run", "head_sha"),
+        _text(event, "workflow_run", "head_repository", "owner", "login"),
+        _text(event, "workflow_run", "head_branch"),
+    )
+
+
 def _at(event: Mapping[str, Any], *keys: str) -> Any:
     """Return what stands at nested keys of an event; None where there is nothing."""
     found: Any = event

@@ -12,8 +12,10 @@ import click
 from coderag_ci import workflow
 from coderag_ci.commands import options
 from coderag_ci.errors import SetupError
+from coderag_ci.progress import printable
 
 if TYPE_CHECKING:
+    from coderag_ci.ci import WorkflowRun
     from coderag_ci.config import Config
     from coderag_ci.gitrepo import GitRepo
     from coderag_ci.pack import Pack
@@ -92,6 +94,54 @@ def outputs(file: str) -> None:
             ).lower(),
         },
     )
+
+
+@ci.command()
+@click.option("--artifact-name", envvar="INPUT_ARTIFACT_NAME", required=True)
+@click.option("--work", envvar="CODERAG_WORK", required=True, help="A folder for files.")
+def receive(artifact_name: str, work: str) -> None:
+    """Take the pack that the run of a fork's pull request left, for the step that posts it.
+
+    Where there is none, or not one pull request that it belongs to, that is said and no
+    output is set.
+    """
+    from coderag_ci import ci
+
+    run = ci.finished_run(os.environ)
+    if run is None or run.event != "pull_request":
+        return _nothing("this is not the end of a pull request's run")
+    try:
+        return _receive(run, artifact_name, Path(work, "received", "pack.json"))
+    except SetupError as error:
+        return _nothing(printable(error.message), "warning")
+
+
+def _receive(run: WorkflowRun, name: str, path: Path) -> None:
+    from coderag_ci import artifact, received
+    from coderag_ci.files import write_whole
+    from coderag_ci.render import as_json
+
+    api = artifact.Api(os.environ)
+    pulls = api.pull_requests(run)
+    if len(pulls) != 1:
+        reason = "its head has moved, or it is closed" if not pulls else f"there are {len(pulls)}"
+        return _nothing(f"not one open pull request has the head {run.head[:12]}: {reason}")
+    archive = api.artifact(run, name, received.MOST_BYTES)
+    if archive is None:
+        return _nothing(f"the run left no artifact named {name}")
+    server, repository = (os.environ.get(f"GITHUB_{n}", "") for n in ("SERVER_URL", "REPOSITORY"))
+    pack = received.read(archive, run.head, f"{server}/{repository}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(str(path), as_json.render(pack).encode())
+    workflow.set_outputs(
+        os.environ,
+        {"pull-request": str(pulls[0]), "head": run.head, "json-path": str(path)},
+    )
+    return None
+
+
+def _nothing(reason: str, level: str = "notice") -> None:
+    workflow.annotate(os.environ, level, f"nothing is posted: {reason}")
 
 
 def _header(repo: GitRepo) -> str:
