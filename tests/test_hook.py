@@ -147,6 +147,16 @@ def test_fail_on_dangling_stops_the_commit(shop: Repository, command: Command) -
     git(shop.path, "commit", "-m", "More")
 
 
+def test_limited_evidence_stops_no_commit(shop: Repository, command: Command) -> None:
+    """Where something is missing a name may be defined there, so that --fail-on does not count."""
+    shop.write({TAX: gone(), ".coderag.yml": "embedding-model: /nowhere\n"})
+    shop.git("add", TAX)
+    done = command("hook", "run", "--fail-on", "dangling", cwd=shop.path)
+    assert done.code == EXIT_OK
+    assert "dangling" in done.out
+    assert "does not count: the evidence is limited" in done.out
+
+
 def test_what_can_not_be_done_does_not_stop_a_commit(shop: Repository, command: Command) -> None:
     """A config that makes no sense costs a line on stderr, never the commit."""
     shop.write({".coderag.yml": "budget: many\n"})

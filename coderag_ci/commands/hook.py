@@ -144,6 +144,10 @@ def _shown(repo: GitRepo, wanted: Wanted, given: dict[str, Any]) -> _Shown:
     text = brief.render(pack)
     if pack.change.files:
         text += f"\n  the whole pack: {printable(_write(repo, given['stage'], pack))}"
+    if pack.degradations:  # where files were not read, a name may be defined in one of them
+        if given["fail_on"]:
+            text += f"\n  --fail-on {given['fail_on']} does not count: the evidence is limited"
+        return _Shown(text)
     return _Shown(text, frozenset(fact.kind for fact in pack.facts))
 
 
