@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["markdown", "json", "prompt"]),
+    type=click.Choice(["markdown", "json", "prompt", "html"]),
     default="markdown",
     show_default=True,
-    help="For people, for programs, for a model.",
+    help="For people, for programs, for a model, a page for a browser.",
 )
 @click.option("--output", "-o", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.option(

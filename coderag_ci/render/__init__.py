@@ -1,10 +1,10 @@
-"""A pack as text: Markdown for people, JSON for programs, a prompt for a model."""
+"""A pack as text: Markdown or HTML for people, JSON for programs, a prompt for a model."""
 
 from __future__ import annotations
 
 from coderag_ci.pack import Pack
 
-FORMATS = ("markdown", "json", "prompt")
+FORMATS = ("markdown", "json", "prompt", "html")
 
 
 def render(pack: Pack, form: str) -> str:
@@ -17,6 +17,10 @@ def render(pack: Pack, form: str) -> str:
         from coderag_ci.render import prompt
 
         return prompt.render(pack)
+    if form == "html":
+        from coderag_ci.render import html
+
+        return html.render(pack)
     from coderag_ci.render import markdown
 
     return markdown.render(pack)
