@@ -18,6 +18,7 @@ from coderag_ci.commands.explain import explain
 from coderag_ci.commands.hook import hook
 from coderag_ci.commands.index import index
 from coderag_ci.commands.models import models
+from coderag_ci.commands.publish import publish
 from coderag_ci.commands.verify import verify
 from coderag_ci.errors import (
     EXIT_BUG,
@@ -54,7 +55,19 @@ def cli() -> None:
     """Turn a git diff into an evidence pack for whoever reviews the change."""
 
 
-for command in (context, explain, index, hook, ci, config, models, doctor, verify, evaluate):
+for command in (
+    context,
+    explain,
+    publish,
+    index,
+    hook,
+    ci,
+    config,
+    models,
+    doctor,
+    verify,
+    evaluate,
+):
     cli.add_command(command)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from coderag_ci import workflow
-from coderag_ci.commands import options
+from coderag_ci.commands import options, publish
 from coderag_ci.errors import SetupError
 from coderag_ci.progress import printable
 
@@ -79,7 +79,7 @@ def outputs(file: str) -> None:
     """Set the outputs of the action from a pack."""
     from coderag_ci.cachekey import is_worth_saving
 
-    pack = _read(file)
+    pack = publish.read(file)
     path = Path(file)
     workflow.set_outputs(
         os.environ,
@@ -180,15 +180,6 @@ def _config(repo: GitRepo, commit: str, path: str) -> Config:
 
     surroundings = ci.CI(active=True)
     return options.read_config(repo, path or None, {}, surroundings, commit).config
-
-
-def _read(file: str) -> Pack:
-    from coderag_ci.render import as_json
-
-    try:
-        return as_json.read(Path(file).read_bytes(), file)
-    except OSError as error:
-        raise SetupError(f"{file}: {error.strerror}", "name a file that exists") from error
 
 
 def _is_truncated(pack: Pack) -> bool:

@@ -1,0 +1,207 @@
+"""The pack for a pull request: short, facts first, a line for each of the best pieces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote
+
+from coderag_ci.links import permalink
+from coderag_ci.pack import Evidence, Fact, Pack, telling
+from coderag_ci.render.impact import Impact, Node, impact
+from coderag_ci.render.markdown import _with_code as prose
+from coderag_ci.render.markdown import code, fenced
+from coderag_ci.render.text import counted, one_line
+from coderag_ci.tokens import estimate
+
+MOST_CHARACTERS = 60_000
+_MOST_PIECES = 10
+_MOST_PLACES = 3
+_MOST_NODES = 20
+_MOST_LINES = 15  # of code, of one piece
+_LABEL = 40  # characters
+_FACTS = 0.5  # of the tokens, while there are pieces to name
+_LATE = "why it was so"  # what this kind of fact tells can wait for the pieces
+_COLUMNS = {"changed": "Changed", "uses": "Uses it", "test": "Tests"}
+
+
+def found(pack: Pack) -> bool:
+    """Whether there is anything to tell a reviewer, besides what the changed lines came from."""
+    return bool(_facts(pack, late=False) or _best(pack))
+
+
+def render(pack: Pack, tokens: int, most: int = MOST_CHARACTERS, link: str = "") -> str:
+    """Return a comment of so many tokens (estimated) and characters at most, as Markdown.
+
+    ``link``: where the whole pack is. A pack without facts and evidence takes one line.
+    """
+    whole = f" · [the whole pack]({_address(link)})" if link else ""
+    if not found(pack):
+        return f"coderag-ci found nothing relevant outside the change: {_size(pack)}{whole}\n"
+    room = _Room(tokens, min(most, MOST_CHARACTERS))
+    head = [f"**What this change touches elsewhere** ({_size(pack)}){whole}"]
+    best = _best(pack)
+    room.take(head)
+    room.take(list(_foot(pack, 0, 0)))
+    limits = room.fitting(_limit(line) for line in pack.degradations)
+    facts = room.fitting((_fact(fact, pack) for fact in _facts(pack, late=False)), _FACTS)
+    lines = room.fitting([_line(number, piece, pack)] for number, piece in enumerate(best, 1))
+    graph = list(_graph(impact(pack, _MOST_NODES)))
+    graph = graph if room.take(graph) else []
+    facts += room.fitting(_fact(fact, pack) for fact in _facts(pack, late=True))
+    codes = room.fitting(_code(piece) for piece in best[: len(lines)])
+    body = [
+        *head,
+        *(line for limit in limits for line in limit),
+        *_section("**Facts**", facts),
+        *_section("**Look at**", lines),
+    ]
+    if graph:
+        body += ["", *graph]
+    if codes:
+        body += _section("<details><summary>Code</summary>", codes)
+        body += ["</details>"]
+    return "\n".join([*body, "", *_foot(pack, len(facts), len(lines))]) + "\n"
+
+
+def _section(title: str, blocks: list[list[str]]) -> list[str]:
+    lines = [line for block in blocks for line in block]
+    return ["", title, "", *lines] if lines else []
+
+
+class _Room:
+    """What is left of tokens and characters."""
+
+    def __init__(self, tokens: int, characters: int) -> None:
+        self._whole = tokens
+        self._tokens = tokens - 60  # headings
+        self._characters = characters - 300
+
+    def take(self, lines: list[str], keep: float = 0) -> bool:
+        """Take what lines need; False where less is left, or less than ``keep`` tokens would be."""
+        text = "\n".join(lines) + "\n"
+        tokens = estimate(text)
+        if tokens > self._tokens - keep or len(text) > self._characters:
+            return False
+        self._tokens -= tokens
+        self._characters -= len(text)
+        return True
+
+    def fitting(self, blocks: Iterable[Iterable[str]], share: float = 1) -> list[list[str]]:
+        """Take blocks in their order up to the first that does not fit a share of the whole."""
+        keep = (1 - share) * self._whole
+        taken = []
+        for block in map(list, blocks):
+            if not self.take(block, keep):
+                break
+            taken.append(block)
+        return taken
+
+
+def _best(pack: Pack) -> list[Evidence]:
+    """Return the best pieces outside the units that changed, which a reviewer sees anyway."""
+    outside = [
+        piece
+        for piece in pack.evidence
+        if any(channel.name != "enclosing" for channel in piece.channels)
+    ]
+    outside.sort(key=lambda piece: -piece.scores.get("final", 0))
+    return outside[:_MOST_PIECES]
+
+
+def _facts(pack: Pack, *, late: bool) -> list[Fact]:
+    return [fact for fact in pack.facts if (fact.kind == _LATE) is late]
+
+
+def _address(link: str) -> str:
+    """Return an address in which nothing ends the link around it."""
+    return quote(link, safe="/:?#&=%+,;@~!$*[]'")
+
+
+def _size(pack: Pack) -> str:
+    change = pack.change
+    return f"{counted(change.files, 'file')}, +{change.added} −{change.deleted}"
+
+
+def _limit(degradation: str) -> list[str]:
+    return ["", f"> **Evidence limited:** {prose(one_line(degradation))}"]
+
+
+def _fact(fact: Fact, pack: Pack) -> Iterator[str]:
+    yield f"- **{prose(fact.kind)}**: {prose(fact.text)}"
+    named = re.findall(r"`([^`]*)`", fact.text)
+    shown = []
+    for place in fact.places[:_MOST_PLACES]:
+        label = f"line {place.line}" if place.path in named else code(f"{place.path}:{place.line}")
+        named = [place.path]
+        shown.append(_linked(label, pack, place.path, place.line, place.line))
+    if more := fact.more + len(fact.places[_MOST_PLACES:]):
+        shown.append(f"{more} more")
+    if shown:
+        yield f"  {', '.join(shown)}"
+
+
+def _linked(label: str, pack: Pack, path: str, start: int, end: int) -> str:
+    link = permalink(pack.remote, pack.change.head, path, start, end)
+    return f"[{label}]({link})" if link else label
+
+
+def _line(number: int, piece: Evidence, pack: Pack) -> str:
+    label = code(f"{piece.path}:{piece.start}")
+    where = _linked(label, pack, piece.path, piece.start, piece.end)
+    name = f" {code(piece.symbol)}" if piece.symbol else ""
+    return f"{number}. {where}{name}: {prose(one_line(_reason(piece)))}"
+
+
+def _reason(piece: Evidence) -> str:
+    """Return the one reason that tells most: that it uses what changed, else the best ranked."""
+    uses = [channel for channel in piece.channels if channel.name == "uses"]
+    return next((channel.reason for channel in (*uses, *telling(piece.channels))), piece.kind)
+
+
+def _code(piece: Evidence) -> Iterator[str]:
+    lines = piece.text.split("\n")
+    spans = ", ".join(f"{a}–{b}" if b > a else f"{a}" for a, b in piece.ranges)
+    yield f"{code(piece.path)}, lines {spans}"
+    yield ""
+    yield from fenced(lines[:_MOST_LINES], piece.language)
+    if more := len(lines[_MOST_LINES:]):
+        yield f"and {counted(more, 'more line')}"
+    yield ""
+
+
+def _graph(graph: Impact) -> Iterator[str]:
+    """Draw what changed, what uses it and its tests, where that is small enough to be read."""
+    if not 2 <= len(graph.nodes) <= _MOST_NODES or graph.more:
+        return
+    yield "```mermaid"
+    yield "graph LR"
+    for kind, title in _COLUMNS.items():
+        nodes = [(i, node) for i, node in enumerate(graph.nodes) if node.kind == kind]
+        if nodes:
+            yield f'subgraph {kind}["{title}"]'
+            yield from (f'n{i}["{_label(node)}"]' for i, node in nodes)
+            yield "end"
+    yield from (f"n{source} --> n{target}" for source, target in graph.edges)
+    yield "```"
+
+
+def _label(node: Node) -> str:
+    """Return a label in which nothing is Mermaid's or HTML's: what is no word is a number."""
+    text = one_line(node.label)
+    text = text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
+    return re.sub(r"[^\w .:/…]", lambda match: f"#{ord(match[0])};", text)
+
+
+def _foot(pack: Pack, facts: int, pieces: int) -> Iterator[str]:
+    """Say what was cut, and which pack this is."""
+    cut = []
+    if more := len(pack.facts) - facts + pack.facts_more:
+        cut.append(counted(more, "fact"))
+    if more := len(pack.evidence) - pieces:
+        cut.append(f"{counted(more, 'piece')} of the pack")
+    if more := len(pack.dropped) + pack.dropped_more:
+        cut.append(f"{more:,} found that did not fit the pack")
+    if cut:
+        yield f"Not shown: {', '.join(cut)}."
+    yield f"{prose(pack.tool.name)} {prose(pack.tool.version)} · digest {code(pack.digest[:19])}"
