@@ -8,6 +8,7 @@ import stat
 import sys
 import tempfile
 
+from coderag_ci.characters import visible
 from coderag_ci.errors import SetupError
 
 
@@ -37,11 +38,16 @@ def write_whole(path: str, data: bytes) -> None:
 
 
 def write_stdout(data: bytes) -> None:
-    """Write to stdout. Raises SetupError, unless the reader has left: then BrokenPipeError."""
+    """Write to stdout; on a terminal, what it would act on is written out.
+
+    Raises SetupError, unless the reader has left: then BrokenPipeError.
+    """
     if sys.stdout is None:
         raise SetupError("stdout is closed", "name a file with --output")
     try:
         sys.stdout.flush()
+        if sys.stdout.isatty():
+            data = visible(data.decode("utf-8", "replace")).encode()
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:

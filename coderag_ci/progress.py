@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 
+from coderag_ci.characters import visible
+
 Advance = Callable[[int, int], None]
 _PLAIN_EVERY = 1000
 
@@ -36,8 +38,8 @@ class Progress:
 
 
 def printable(text: str) -> str:
-    """Keep one line, and no surrogates or control characters that a terminal would act on."""
-    safe = text.encode("utf-8", "backslashreplace").decode()
+    """Keep one line; what a terminal would act on, and hidden characters, are written out."""
+    safe = visible(text.encode("utf-8", "backslashreplace").decode())
     return "".join(c if c.isprintable() else " " for c in safe)
 
 

@@ -101,7 +101,7 @@ def test_staged_files_before_the_first_commit(repository: Repository, command: C
         (["--head", "nope"], EXIT_SETUP, "unknown ref: nope"),
         (["--base=--all"], EXIT_USAGE, "not a ref"),
         (["--base", "new\nline"], EXIT_SETUP, "unknown ref: new line"),
-        (["--base", "\x1b[31mred"], EXIT_SETUP, r"unknown ref:  \[31mred"),
+        (["--base", "\x1b[31mred"], EXIT_SETUP, r"unknown ref: ‹U\+001B›\[31mred"),
         (["--base", "\udcff"], EXIT_SETUP, r"unknown ref: \\udcff"),
         (["--staged", "--worktree"], EXIT_USAGE, "exclude each other"),
         (["--head", "HEAD", "--worktree"], EXIT_USAGE, "exclude each other"),

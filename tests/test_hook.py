@@ -208,7 +208,7 @@ def test_a_name_can_not_write_to_the_terminal(repository: Repository, command: C
     repository.write({"a\x1b[31m.py": "x = 1\n"})
     repository.git("add", "-A")
     out = command("hook", "run", cwd=repository.path).out
-    assert "a [31m.py" in out
+    assert "a‹U+001B›[31m.py" in out
     assert "\x1b" not in out
 
 

@@ -30,7 +30,7 @@ from coderag_ci.pack import (
     sealed,
 )
 from coderag_ci.pathrules import Skipped
-from coderag_ci.render import FORMATS, as_json, markdown, prompt, render
+from coderag_ci.render import FORMATS, as_json, markdown, neutral, prompt, render
 from tests.conftest import Command
 from tests.packs import pack_of, shop
 from tests.repository import Repository
@@ -176,7 +176,7 @@ TEMPLATE = set(
         "Evidence pack Facts Diff and more facts in from mode Cut lines line of this file s change "
         "not shown Searched chunk chunks file files Tokens diff evidence facts And changed limited "
         "details open summary code Found but Not searched digest L6 L21 L12 L3 L1 blob commit "
-        "merge base with",
+        "merge base with rank",
     )
 )
 
@@ -196,34 +196,34 @@ def test_a_fence_is_longer_than_any_run_of_backticks_inside() -> None:
     """Code with a fence of its own would end ours, and the rest would be read as Markdown."""
     for run in range(6):
         lines = ["a", "`" * run + "js", "x " + "`" * run]
-        first, *inside, last = markdown.fenced(lines, "python")
+        first, *inside, last = neutral.fenced(lines, "python")
         assert first == "`" * max(3, run + 1) + "python"
         assert last == "`" * max(3, run + 1)
         assert inside == lines
-    assert next(iter(markdown.fenced([], "evil\nlanguage"))) == "```"
+    assert next(iter(neutral.fenced([], "evil\nlanguage"))) == "```"
 
 
 @pytest.mark.parametrize("end", ["\r", "\u2028", "\u2029", "\x85", "\x0c", "\x0b", "\x1b"])
 def test_what_a_reader_may_take_for_a_line_end_stays_inside_its_line(end: str) -> None:
     """A line that ends early could close the fence."""
-    lines = list(markdown.fenced([f"a{end}```", "b"], "python"))
+    lines = list(neutral.fenced([f"a{end}```", "b"], "python"))
     assert len(lines) == 4
     assert end not in "".join(lines)
 
 
 def test_inline_code_can_not_be_ended_from_inside() -> None:
     """A path may hold backticks; what follows would be read as Markdown."""
-    assert markdown.code("a`b") == "``a`b``"
-    assert markdown.code("`a") == "`` `a ``"
-    assert markdown.code("a``b`c") == "```a``b`c```"
-    assert "\n" not in markdown.code("a\nb")
+    assert neutral.code("a`b") == "``a`b``"
+    assert neutral.code("`a") == "`` `a ``"
+    assert neutral.code("a``b`c") == "```a``b`c```"
+    assert "\n" not in neutral.code("a\nb")
 
 
 def test_titles_mention_nobody_and_hold_no_markup() -> None:
     """A commit title could ping a whole team or bring HTML into the comment."""
     text = markdown.render(PACK)
     title = text.split("\n")[2]
-    assert title == ("**Do not fail for &lt;unknown&gt; countries @\u200ball** (and 1 more commit)")
+    assert title == ("**Do not fail for &lt;unknown&gt; countries `@all`** (and 1 more commit)")
     assert "<x>" not in "".join(re.sub(r"(`+).*?\1", "", line) for line in text.split("\n"))
 
 

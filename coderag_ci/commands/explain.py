@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coderag_ci.commands import options
+from coderag_ci.progress import printable
 
 if TYPE_CHECKING:
     from coderag_ci.explain import ChannelRank, Explained, Explanation, Filled
@@ -63,11 +64,11 @@ def _escaped(value: Any) -> Any:
 
 
 def _lines(found: Explanation) -> Iterator[str]:
-    yield _plain(found.path + (f":{found.line}" if found.line else ""))
+    yield printable(found.path + (f":{found.line}" if found.line else ""))
     for degradation in found.degradations:
-        yield _plain(f"evidence limited: {degradation}")
+        yield printable(f"evidence limited: {degradation}")
     if not found.units:
-        yield f"{found.outcome}: {_plain(found.why)}"
+        yield f"{found.outcome}: {printable(found.why)}"
     elif found.line:
         yield from _whole(found.units[0])
     else:
@@ -75,7 +76,7 @@ def _lines(found: Explanation) -> Iterator[str]:
 
 
 def _named(unit: Explained | Filled) -> str:
-    return _plain(unit.symbol) or "(no name)"
+    return printable(unit.symbol) or "(no name)"
 
 
 def _short(unit: Explained) -> str:
@@ -108,7 +109,7 @@ def _whole(unit: Explained) -> Iterator[str]:
     for channel in found:
         yield (
             f"  {channel.name:{width}}  rank {channel.rank:>4}  weight {channel.weight:<5g}"
-            f"+{channel.adds:.3f}  {_plain(channel.reason)}"
+            f"+{channel.adds:.3f}  {printable(channel.reason)}"
         )
     for channel in unit.channels:
         if not channel.rank:
@@ -121,7 +122,7 @@ def _without(channel: ChannelRank) -> str:
 
 def _before(one: Filled) -> str:
     room = f" (room kept for {one.room})" if one.room else ""
-    where = _plain(f"{one.path}:{one.start}-{one.end} {one.symbol}".rstrip())
+    where = printable(f"{one.path}:{one.start}-{one.end} {one.symbol}".rstrip())
     return f"  worth {one.worth:>6.3f}  {one.tokens:>5,} tokens  {where}{room}"
 
 
@@ -132,8 +133,3 @@ def _sum(scores: dict[str, float]) -> str:
     adds_up = abs(sum(terms.values()) - final) < 1e-6
     told = (" + " if adds_up else ", ").join(f"{name} {n:.3f}" for name, n in terms.items())
     return f"score {final:.3f}{' = ' if adds_up else '; '}{told}"
-
-
-def _plain(text: str) -> str:
-    """Keep one line, without control characters that a terminal would act on."""
-    return "".join(c if c.isprintable() else " " for c in text)

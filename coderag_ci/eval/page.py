@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,10 +9,9 @@ import msgspec
 
 from coderag_ci.eval.interval import Interval
 from coderag_ci.eval.results import Compared, Results, Seconds
-from coderag_ci.render.markdown import escape_html
+from coderag_ci.render.neutral import in_html
 
 NONE = "–"
-_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # the direction of text
 MOST_ROWS = 100
 
 Group = Mapping[str, Any]
@@ -68,8 +66,8 @@ svg * { stroke-linejoin: round; } svg text { font-family: inherit !important; }
 
 
 def esc(text: str) -> str:
-    """Escape text; nothing in it turns the direction in which what follows is read."""
-    return escape_html(_TURNS.sub("\ufffd", text))
+    """Escape text; hidden characters, as those that turn the direction of text, are written out."""
+    return in_html(text)
 
 
 def table(

@@ -11,6 +11,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+from coderag_ci.characters import visible
 from coderag_ci.links import permalink
 from coderag_ci.pack import DiffFile, Evidence, Fact, Pack, telling
 from coderag_ci.render.impact import Impact, Node, impact
@@ -21,11 +22,6 @@ _MOST_LETTERS = 34  # of a name in the graph
 _COLUMNS = {"changed": "Changed", "uses": "Uses it", "test": "Tests"}
 _WIDTH, _HEIGHT, _STEP, _ROW, _TOP = 260, 36, 330, 46, 28  # of the graph, in its own units
 _SIGNS = {"+": "plus", "-": "minus"}
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0"
-    "\ufff0-\ufffb\U000e0000-\U000e0fff]"
-)
 
 
 def render(pack: Pack) -> str:
@@ -49,7 +45,7 @@ def render(pack: Pack) -> str:
 
 def esc(text: str) -> str:
     """Escape text for an element or a quoted attribute; hidden characters are written out."""
-    return escape(_HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text))
+    return escape(visible(text))
 
 
 @cache

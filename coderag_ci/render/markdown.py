@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Iterator
 
 from coderag_ci.links import permalink
 from coderag_ci.pack import Channel, DiffFile, Evidence, Fact, Pack, telling
-from coderag_ci.parse.languages import BY_NAME
+from coderag_ci.render.neutral import code, fenced, in_html, prose
 from coderag_ci.render.text import change_line, counted, hunk_header, one_line
 
-_FENCE_LANGUAGES = frozenset(BY_NAME) - {"text"}
 _NOTHING = "Nothing relevant found outside the change."
 _MOST_NAMED = 15  # pieces and paths not shown; the JSON names more
 _TOKENS_A_NAME = 500  # of the budget, so that a small pack names few
@@ -63,12 +60,12 @@ def _header(pack: Pack) -> Iterator[str]:
     if titles:
         others = max(pack.change.commits, len(titles)) - 1
         more = f" (and {counted(others, 'more commit')})" if others > 0 else ""
-        yield f"**{escape(titles[0])}**{more}"
+        yield f"**{prose(titles[0])}**{more}"
         yield ""
     yield change_line(pack, code)
     budget = pack.budget
-    dense = f" By meaning: {pack.index.dense}." if pack.index.dense else ""
-    history = f" History: {pack.index.history}." if pack.index.history else ""
+    dense = f" By meaning: {prose(pack.index.dense)}." if pack.index.dense else ""
+    history = f" History: {prose(pack.index.history)}." if pack.index.history else ""
     searched = f"{counted(pack.index.chunks, 'chunk')} of {counted(pack.index.files, 'file')}"
     yield (
         f"Searched {searched}.{dense}{history} "
@@ -77,11 +74,11 @@ def _header(pack: Pack) -> Iterator[str]:
     )
     for line in pack.degradations:
         yield ""
-        yield f"> **Evidence limited:** {escape(one_line(line))}"
+        yield f"> **Evidence limited:** {prose(line)}"
 
 
 def _fact(fact: Fact, pack: Pack) -> Iterator[str]:
-    yield f"- **{fact.kind}**: {_with_code(fact.text)}"
+    yield f"- **{prose(fact.kind)}**: {prose(fact.text)}"
     for place in fact.places:
         link = permalink(pack.remote, pack.change.head, place.path, place.line, place.line)
         label = code(f"{place.path}:{place.line}")
@@ -105,23 +102,23 @@ def _file(file: DiffFile) -> Iterator[str]:
 
 
 def _what(file: DiffFile) -> str:
-    parts = [file.status]
+    parts = [prose(file.status)]
     if file.kind != "text":
-        parts.append({"lfs": "Git LFS", "mode": "mode only"}.get(file.kind, file.kind))
+        parts.append({"lfs": "Git LFS", "mode": "mode only"}.get(file.kind, prose(file.kind)))
     if file.old_mode != file.new_mode and file.status not in ("added", "deleted"):
-        parts.append(f"mode {file.old_mode} → {file.new_mode}")
+        parts.append(f"mode {prose(file.old_mode)} → {prose(file.new_mode)}")
     if file.added or file.deleted:
         parts.append(f"+{file.added} −{file.deleted}")
     return ", ".join(parts)
 
 
 def _piece(piece: Evidence, pack: Pack) -> Iterator[str]:
-    name = f"<code>{escape_html(piece.symbol)}</code> " if piece.symbol else ""
-    flags = "".join(f" [{flag}]" for flag in piece.flags)
+    name = f"<code>{in_html(piece.symbol)}</code> " if piece.symbol else ""
+    flags = "".join(f" [{in_html(flag)}]" for flag in piece.flags)
     spans = ", ".join(
         f"{start}–{end}" if end > start else f"{start}" for start, end in piece.ranges
     )
-    yield f"<details open><summary>{name}{piece.kind}{flags}, lines {spans}</summary>"
+    yield f"<details open><summary>{name}{in_html(piece.kind)}{flags}, lines {spans}</summary>"
     yield ""
     link = permalink(pack.remote, pack.change.head, piece.path, piece.start, piece.end)
     where = f"[{piece.start}–{piece.end}]({link}) — " if link else ""
@@ -134,7 +131,7 @@ def _piece(piece: Evidence, pack: Pack) -> Iterator[str]:
 
 
 def _reason(channel: Channel) -> str:
-    return f"{_with_code(channel.reason)} *({channel.name} #{channel.rank})*"
+    return f"{prose(channel.reason)} *({prose(channel.name)}, rank {channel.rank})*"
 
 
 def _rest(pack: Pack) -> Iterator[str]:
@@ -145,7 +142,8 @@ def _rest(pack: Pack) -> Iterator[str]:
         yield ""
         for piece in pack.dropped[:most]:
             symbol = f" {code(piece.symbol)}" if piece.symbol else ""
-            yield f"- {code(f'{piece.path}:{piece.start}-{piece.end}')}{symbol}: {piece.reason}"
+            where = code(f"{piece.path}:{piece.start}-{piece.end}")
+            yield f"- {where}{symbol}: {prose(piece.reason)}"
         if more := total - len(pack.dropped[:most]):
             yield f"- and {more} more"
         yield from ("", "</details>", "")
@@ -153,52 +151,10 @@ def _rest(pack: Pack) -> Iterator[str]:
         yield "<details><summary>Not searched</summary>"
         yield ""
         for skip in pack.skipped[:most]:
-            yield f"- {code(skip.path)}: {escape(skip.reason)}"
+            yield f"- {code(skip.path)}: {prose(skip.reason)}"
         if more := len(pack.skipped[most:]):
             yield f"- and {more} more"
         for reason, number in pack.index.left_out.items():
-            yield f"- {counted(number, 'file')}: {escape(reason)}"
+            yield f"- {counted(number, 'file')}: {prose(reason)}"
         yield from ("", "</details>", "")
-    yield f"{pack.tool.name} {pack.tool.version} · digest {code(pack.digest)}"
-
-
-def fenced(lines: list[str], language: str) -> Iterator[str]:
-    """Yield a code block whose fence is longer than any run of backticks in it."""
-    text = [_visible(line) for line in lines]
-    longest = max((len(run) for line in text for run in re.findall(r"`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield fence + (language if language in _FENCE_LANGUAGES | {"diff"} else "")
-    yield from text
-    yield fence
-
-
-def code(text: str) -> str:
-    """Return inline code that nothing in the text can end."""
-    text = _visible(one_line(text))
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    ticks = "`" * (longest + 1)
-    pad = " " if text[:1] == "`" or text[-1:] == "`" or not text.strip() else ""
-    return f"{ticks}{pad}{text}{pad}{ticks}"
-
-
-def escape(text: str) -> str:
-    """Escape what Markdown, HTML, mentions and references would act on."""
-    text = html.escape(_visible(text), quote=False)
-    text = re.sub(r"([\\`*_\[\]#|~])", r"\\\1", text)
-    return text.replace("@", "@\u200b").replace("://", ":\u200b//")
-
-
-def escape_html(text: str) -> str:
-    """Escape text for inside an HTML element."""
-    return html.escape(_visible(one_line(text)), quote=True)
-
-
-def _with_code(text: str) -> str:
-    """Escape a sentence of ours in which names of the repository stand between backticks."""
-    parts = re.split(r"`([^`]*)`", text)
-    return "".join(code(part) if i % 2 else escape(part) for i, part in enumerate(parts))
-
-
-def _visible(text: str) -> str:
-    """Replace what Markdown readers treat as a line end, and other control characters."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]", "\ufffd", text.rstrip("\r"))
+    yield f"{prose(pack.tool.name)} {prose(pack.tool.version)} · digest {code(pack.digest)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 
+from coderag_ci.characters import visible
 from coderag_ci.pack import Evidence, Fact, Pack, telling
 from coderag_ci.render.text import change_line, counted, hunk_header, one_line
 
@@ -30,7 +31,7 @@ def _lines(pack: Pack, mark: str) -> Iterator[str]:
     if pack.change.title:
         yield from _data(mark, "title", [one_line(pack.change.title)])
     for line in pack.degradations:
-        yield f"Evidence is limited: {one_line(line)}."
+        yield f"Evidence is limited: {visible(one_line(line))}."
     if not pack.change.files:
         yield "No changes."
         return
@@ -83,6 +84,7 @@ def _piece(piece: Evidence) -> Iterator[str]:
 
 
 def _data(mark: str, label: str, lines: list[str]) -> Iterator[str]:
-    yield f"<<{mark} {label}"
-    yield from lines
+    yield f"<<{mark} {visible(label)}"
+    for line in lines:
+        yield visible(line.removesuffix("\r"))
     yield f"{mark}>>"
