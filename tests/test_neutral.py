@@ -26,7 +26,7 @@ from coderag_ci.diff import Hunk
 from coderag_ci.pack import Channel, Dropped, Fact, IndexInfo, Pack, Place
 from coderag_ci.pathrules import Skipped
 from coderag_ci.progress import printable
-from coderag_ci.render import html, markdown, neutral, prompt
+from coderag_ci.render import comment, html, markdown, neutral, prompt
 from tests.repository import Repository
 from tests.test_render import EVIDENCE, PACK
 
@@ -206,21 +206,27 @@ def test_what_is_hidden_and_what_is_seen(text: str, shown: str) -> None:
 @given(st.data())
 def test_no_text_becomes_markup(data: st.DataObject) -> None:
     """A title, a path or a line of code that breaks out could pose as a statement of ours."""
-    text = markdown.render(drawn(data))
+    pack = drawn(data)
+    text = markdown.render(pack)
     assert shape(text) == shape(markdown.render(PLAIN))
     assert hidden(text) == []
+    short = comment.render(pack, 100_000)
+    assert shape(short) == shape(comment.render(PLAIN, 100_000))
+    assert hidden(short) == []
 
 
 @given(st.data())
 def test_nothing_outside_code_is_a_mention_or_a_link(data: st.DataObject) -> None:
     """A commit could ping a team, close an issue, or lead a reader elsewhere."""
-    for token in leaves(MARKDOWN.parse(markdown.render(drawn(data)))):
+    pack = drawn(data)
+    text = markdown.render(pack) + "\n" + comment.render(pack, 100_000)
+    for token in leaves(MARKDOWN.parse(text)):
         if token.type == "text":
             assert not LINKED.search(token.content), token.content
         elif token.type == "link_open":
             assert str(token.attrs["href"]).startswith("https://github.com/o/r/blob/2222")
         elif token.type == "fence":
-            assert token.info in ("", "diff", "python")
+            assert token.info in ("", "diff", "python", "mermaid")
 
 
 def test_a_title_reads_as_it_was_written() -> None:

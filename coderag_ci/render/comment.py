@@ -9,8 +9,7 @@ from urllib.parse import quote
 from coderag_ci.links import permalink
 from coderag_ci.pack import Evidence, Fact, Pack, telling
 from coderag_ci.render.impact import Impact, Node, impact
-from coderag_ci.render.markdown import _with_code as prose
-from coderag_ci.render.markdown import code, fenced
+from coderag_ci.render.neutral import code, fenced, prose
 from coderag_ci.render.text import counted, one_line
 from coderag_ci.tokens import estimate
 
