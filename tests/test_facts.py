@@ -516,3 +516,35 @@ def test_no_kind_displaces_another(repository: Repository, command: Command) -> 
     repository.commit({"a.py": None})
     kinds = [f["kind"] for f in pack_of(command, repository, "--base", "HEAD~1")["facts"]]
     assert kinds[:3] == ["dangling", "why it was so", "documented elsewhere"]
+
+
+# ---- hidden characters
+
+
+def test_hidden_characters_that_a_change_adds_are_named(
+    repository: Repository, command: Command
+) -> None:
+    """What is shown to a reviewer and what a program does can differ by a character."""
+    found = facts_of(
+        command,
+        repository,
+        {"a.py": "x = 1\ny = '\u200b'\n", "crlf.txt": "a\r\n"},
+        {
+            "a.py": "x = 1\ny  = '\u200b'\nif user != 'x\u202e \u2066':\n    z = '\u202e'\n",
+            "crlf.txt": "b\r\n",
+            "emoji.md": "\ufeff# ❤\ufe0f 👩\u200d🚀\n",
+        },
+    )
+    (fact,) = found["hidden characters"]
+    assert fact["text"] == (
+        "3 invisible or direction-changing characters in 2 added lines: U+202E (2×), U+2066"
+    )
+    assert places(fact) == [("a.py", 3), ("a.py", 4)]
+
+
+def test_a_new_path_with_hidden_characters_is_named(
+    repository: Repository, command: Command
+) -> None:
+    """Two paths that look the same are not the same file."""
+    found = facts_of(command, repository, {"a.py": "x = 1\n"}, {"a\u200b.py": "x = 1\n"})
+    assert "U+200B" in found["hidden characters"][0]["text"]

@@ -14,12 +14,22 @@ from coderag_ci.facts import (
     reason,
     signature,
     twin,
+    unseen,
     untested,
 )
 from coderag_ci.facts.given import Given
 from coderag_ci.pack import Fact
 
-_KINDS = (dangling, signature, twin, partner, untested, reason, documented)  # the gravest first
+_KINDS = (
+    unseen,
+    dangling,
+    signature,
+    twin,
+    partner,
+    untested,
+    reason,
+    documented,
+)  # the gravest first
 
 
 def collect(given: Given) -> list[Fact]:
