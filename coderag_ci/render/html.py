@@ -15,10 +15,11 @@ from coderag_ci.characters import visible
 from coderag_ci.links import permalink
 from coderag_ci.pack import DiffFile, Evidence, Fact, Pack, telling
 from coderag_ci.render.impact import Impact, Node, impact
+from coderag_ci.render.neutral import in_html
 from coderag_ci.render.text import change_line, counted, hunk_header, one_line
 
 _MOST_NODES = 30
-_MOST_LETTERS = 34  # of a name in the graph
+_MOST_LETTERS = 33  # of a name in the graph
 _COLUMNS = {"changed": "Changed", "uses": "Uses it", "test": "Tests"}
 _WIDTH, _HEIGHT, _STEP, _ROW, _TOP = 260, 36, 330, 46, 28  # of the graph, in its own units
 _SIGNS = {"+": "plus", "-": "minus"}
@@ -37,7 +38,7 @@ def render(pack: Pack) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{esc(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"<title>{in_html(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
         + "\n".join(_body(pack))
         + f"\n<script>{script}</script>\n</body>\n</html>\n"
     )
@@ -58,7 +59,7 @@ def _sha256(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    return f"<code>{esc(one_line(text))}</code>"
+    return f"<code>{in_html(text)}</code>"
 
 
 def _with_code(text: str) -> str:
@@ -68,7 +69,7 @@ def _with_code(text: str) -> str:
 
 
 def _titles(pack: Pack) -> list[str]:
-    return [one_line(line) for line in pack.change.title.split("\n") if line.strip()]
+    return [line for line in pack.change.title.split("\n") if line.strip()]
 
 
 def _body(pack: Pack) -> Iterator[str]:
@@ -102,7 +103,7 @@ def _header(pack: Pack) -> Iterator[str]:
     if titles := _titles(pack):
         others = max(pack.change.commits, len(titles)) - 1
         more = f" (and {counted(others, 'more commit')})" if others > 0 else ""
-        yield f"<p><strong>{esc(titles[0])}</strong>{more}</p>"
+        yield f"<p><strong>{in_html(titles[0])}</strong>{more}</p>"
     yield f"<p>{change_line(pack, _code)}</p>"
     dense = f" By meaning: {esc(index.dense)}." if index.dense else ""
     history = f" History: {esc(index.history)}." if index.history else ""
@@ -114,7 +115,7 @@ def _header(pack: Pack) -> Iterator[str]:
     if cut := _cut(pack):
         yield f'<p class="limited"><strong>Not shown:</strong> {cut}.</p>'
     for line in pack.degradations:
-        yield f'<p class="limited"><strong>Evidence limited:</strong> {esc(one_line(line))}</p>'
+        yield f'<p class="limited"><strong>Evidence limited:</strong> {in_html(line)}</p>'
     yield "</header>"
 
 
@@ -179,15 +180,14 @@ def _graph(graph: Impact) -> Iterator[str]:
     yield '<section aria-labelledby="graph"><h2 id="graph">What it reaches</h2><figure>'
     yield (
         f'<svg viewBox="0 0 {width} {height}" role="img" aria-labelledby="graph">'
-        f"{''.join(_titled(number, name) for number, name in enumerate(_COLUMNS.values()))}"
+        + "".join(
+            f'<text class="title" x="{number * _STEP + 1}" y="16">{name}</text>'
+            for number, (kind, name) in enumerate(_COLUMNS.items())
+            if rows[kind]
+        )
     )
     for source, target in graph.edges:
-        (left, y1), (right, y2) = place[source], place[target]
-        x1, y1, y2 = left + _WIDTH, y1 + _HEIGHT // 2, y2 + _HEIGHT // 2
-        bend = (x1 + right) // 2
-        if right <= left:  # within a column, around its right side
-            right, bend = x1, x1 + 40
-        yield f'<path d="M{x1} {y1}C{bend} {y1} {bend} {y2} {right} {y2}"/>'
+        yield f'<path d="{_curve(place[source], place[target])}"/>'
     for node, (x, y) in zip(graph.nodes, place, strict=True):
         yield _box(node, x, y)
     yield "</svg>"
@@ -196,14 +196,27 @@ def _graph(graph: Impact) -> Iterator[str]:
     yield "</figure></section>"
 
 
-def _titled(number: int, name: str) -> str:
-    return f'<text class="title" x="{number * _STEP + 1}" y="16">{name}</text>'
+def _curve(source: tuple[int, int], target: tuple[int, int]) -> str:
+    """Return the path from one box's right side to another box, both by their corner."""
+    (left, y1), (right, y2) = source, target
+    x1, y1, y2 = left + _WIDTH, y1 + _HEIGHT // 2, y2 + _HEIGHT // 2
+    start = f"M{x1} {y1}"
+    if right <= left:  # within a column, around its right side
+        right, bend = x1, x1 + 40
+    elif right - left > _STEP:  # past a column, between its rows
+        gap, bend = y1 + _ROW // 2, x1 + (_STEP - _WIDTH) // 2
+        x1 += _STEP
+        start += f"C{bend} {y1} {bend} {gap} {x1 - _WIDTH} {gap}H{x1}"
+        y1, bend = gap, bend + _STEP
+    else:
+        bend = (x1 + right) // 2
+    return f"{start}C{bend} {y1} {bend} {y2} {right} {y2}"
 
 
 def _box(node: Node, x: int, y: int) -> str:
     where = f"{node.path}:{node.line}" if node.line else node.path
     return (
-        f"<g><title>{esc(one_line(f'{where} {node.symbol}'))}</title>"
+        f"<g><title>{in_html(f'{where} {node.symbol}')}</title>"
         f'<rect class="{node.kind}" x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="4"/>'
         f'<text x="{x + 8}" y="{y + 15}">{esc(_short(node.label))}</text>'
         f'<text x="{x + 8}" y="{y + 30}" opacity=".65">{esc(_short(where))}</text></g>'
