@@ -57,6 +57,48 @@ def github_run(environment: Mapping[str, str]) -> Run:
     return Run(name, base if base.strip("0") else "", head, number, default, pushed)
 
 
+class Forge(NamedTuple):
+    """Where a forge's API is, and what a run there is about; empty where the CI says nothing."""
+
+    url: str
+    graphql: str
+    project: str
+    token: str
+    pull_request: int
+    head: str
+
+
+def github(environment: Mapping[str, str]) -> Forge:
+    """Read where a GitHub workflow's forge is, whose token is in GITHUB_TOKEN."""
+    url = environment.get("GITHUB_API_URL", "https://api.github.com").rstrip("/")
+    run = github_run(environment)
+    return Forge(
+        url,
+        environment.get("GITHUB_GRAPHQL_URL", f"{url}/graphql"),
+        environment.get("GITHUB_REPOSITORY", ""),
+        environment.get("GITHUB_TOKEN", "").strip(),
+        run.pull_request,
+        run.head,
+    )
+
+
+def gitlab(environment: Mapping[str, str]) -> Forge:
+    """Read where a GitLab job's forge is; the token is one that may comment, in GITLAB_TOKEN."""
+
+    def said(*names: str) -> str:
+        return next((environment[name] for name in names if environment.get(name)), "")
+
+    number = said("CI_MERGE_REQUEST_IID")
+    return Forge(
+        said("CI_API_V4_URL").rstrip("/") or "https://gitlab.com/api/v4",
+        "",
+        said("CI_MERGE_REQUEST_PROJECT_ID", "CI_PROJECT_ID"),  # of a fork's, where it is to go
+        said("GITLAB_TOKEN").strip(),
+        int(number) if number.isascii() and number.isdigit() else 0,
+        said("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", "CI_COMMIT_SHA"),
+    )
+
+
 class WorkflowRun(NamedTuple):
     """The run whose end began this one, as GitHub knows it. ``owner``: of the head's repository."""
 
