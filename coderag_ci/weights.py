@@ -8,7 +8,7 @@ terms anew on mined cases and prints both, with what each ranks; BENCHMARKS.md h
 from __future__ import annotations
 
 CHANNELS = {
-    "subject": 3.0,
+    "subject": 2.0,
     "uses": 1.75,
     "gone": 1.75,
     "co-changed-lines": 1.25,
