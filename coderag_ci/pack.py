@@ -14,7 +14,7 @@ from coderag_ci.pathrules import Skipped
 SCHEMA_VERSION = 1
 _MOST_LINKS = 3
 _TELLING_RANK = 40
-_LEXICAL = ("subject", "diff", "deleted", "changed")
+LEXICAL = ("subject", "diff", "deleted", "changed")
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -90,8 +90,8 @@ def telling(channels: Sequence[Channel]) -> list[Channel]:
     A link of a late rank tells nothing, unless there is no other reason.
     """
     ordered = sorted(channels, key=lambda channel: (channel.rank, channel.name))
-    links = [c for c in ordered if c.name not in _LEXICAL and c.rank <= _TELLING_RANK]
-    by_words = [channel for channel in ordered if channel.name in _LEXICAL]
+    links = [c for c in ordered if c.name not in LEXICAL and c.rank <= _TELLING_RANK]
+    by_words = [channel for channel in ordered if channel.name in LEXICAL]
     return [*links[:_MOST_LINKS], *by_words[:1]] or ordered[:1]
 
 

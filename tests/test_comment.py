@@ -20,7 +20,8 @@ GOLDEN = Path(__file__).parent / "golden" / "comment.txt"
 LINK = "https://forge.example/run/1"
 EVIL = (
     "@all #123 GH-9 fixes o/r#7 ![i](http://evil.example/i.png) [l](http://evil.example) "
-    "<img src=x> <!-- --> </details> | a | http://evil.example www.evil.example **b** `c` ``` ~~~"
+    "!8 ~label <img src=x> <!-- --> </details> | a | "
+    "http://evil.example www.evil.example **b** `c` ``` ~~~"
 )
 
 
@@ -89,7 +90,7 @@ def test_nobody_is_mentioned_and_nothing_is_referred_to() -> None:
     seen = "".join(
         token.content for token in tokens(comment.render(hostile(), 4000)) if token.type == "text"
     )
-    assert not re.search(r"@\w|://", seen)
+    assert not re.search(r"@\w|#\d|GH-\d|://|www\.", seen)
 
 
 def test_a_label_can_not_leave_its_node() -> None:
@@ -149,3 +150,37 @@ def test_a_link_can_not_be_ended_from_inside() -> None:
     text = comment.render(PACK, 2000, link="https://forge.example/a) [x](https://evil.example")
     links = [str(token.attrs["href"]) for token in tokens(text) if token.type == "link_open"]
     assert not [link for link in links if link.startswith("https://evil")]
+
+
+def test_code_is_shown_around_the_line_that_the_reason_names() -> None:
+    """Of a long function a reviewer wants to see the call, not the first lines."""
+    lines = [f"line_{number}" for number in range(100, 200)]
+    piece = msgspec.structs.replace(
+        EVIDENCE,
+        start=100,
+        end=199,
+        text="\n".join(lines),
+        ranges=((100, 199),),
+        channels=(Channel("uses", 1, "calls `tax_rate` (line 150)"),),
+    )
+    text = comment.render(replaced(evidence=(piece,)), 2000)
+    assert "lines 143–157 of 100–199" in text
+    assert ("line_150" in text, "line_142" in text, "line_158" in text) == (True, False, False)
+
+
+def test_the_reason_is_the_one_that_tells_most() -> None:
+    """That a piece calls what changed says more than that it was often changed with it."""
+
+    def line(*channels: Channel) -> str:
+        piece = msgspec.structs.replace(EVIDENCE, channels=channels)
+        text = comment.render(replaced(evidence=(piece,)), 2000)
+        return next(line for line in text.split("\n") if line.startswith("1. "))
+
+    file = Channel("co-change", 1, "its file changed often")
+    name = Channel("defines", 5, "defines `x`")
+    words = Channel("subject", 2, "shares `x`")
+    call = Channel("uses", 60, "calls `tax_rate` (line 21)")
+    assert line(file, name, words, call).endswith("calls `tax_rate` (line 21)")
+    assert line(file, name, words).endswith("defines `x`")
+    assert line(file, words).endswith("its file changed often")
+    assert line(words).endswith("shares `x`")

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
+from coderag_ci.characters import visible
 from coderag_ci.links import permalink
-from coderag_ci.pack import Evidence, Fact, Pack, telling
+from coderag_ci.pack import LEXICAL, Evidence, Fact, Pack, telling
 from coderag_ci.render.impact import Impact, Node, impact
 from coderag_ci.render.neutral import code, fenced, prose
 from coderag_ci.render.text import counted, one_line
@@ -21,6 +22,8 @@ _MOST_LINES = 15  # of code, of one piece
 _LABEL = 40  # characters
 _FACTS = 0.5  # of the tokens, while there are pieces to name
 _LATE = "why it was so"  # what this kind of fact tells can wait for the pieces
+_OF_FILES = ("co-change", "test")  # channels that say nothing of the piece itself
+_AT_LINE = re.compile(r"\(line (\d{1,9})\)")
 _COLUMNS = {"changed": "Changed", "uses": "Uses it", "test": "Tests"}
 
 
@@ -133,7 +136,8 @@ def _fact(fact: Fact, pack: Pack) -> Iterator[str]:
     for place in fact.places[:_MOST_PLACES]:
         label = f"line {place.line}" if place.path in named else code(f"{place.path}:{place.line}")
         named = [place.path]
-        shown.append(_linked(label, pack, place.path, place.line, place.line))
+        name = f" {code(place.symbol)}" if place.symbol and place.symbol not in fact.text else ""
+        shown.append(_linked(label, pack, place.path, place.line, place.line) + name)
     if more := fact.more + len(fact.places[_MOST_PLACES:]):
         shown.append(f"{more} more")
     if shown:
@@ -153,19 +157,26 @@ def _line(number: int, piece: Evidence, pack: Pack) -> str:
 
 
 def _reason(piece: Evidence) -> str:
-    """Return the one reason that tells most: that it uses what changed, else the best ranked."""
+    """Return the one reason that tells most: that it uses what changed, else of links the best."""
+    some = telling(piece.channels)
     uses = [channel for channel in piece.channels if channel.name == "uses"]
-    return next((channel.reason for channel in (*uses, *telling(piece.channels))), piece.kind)
+    links = [channel for channel in some if channel.name not in (*_OF_FILES, *LEXICAL)]
+    return next((channel.reason for channel in (*uses, *links, *some)), piece.kind)
 
 
 def _code(piece: Evidence) -> Iterator[str]:
-    lines = piece.text.split("\n")
-    spans = ", ".join(f"{a}–{b}" if b > a else f"{a}" for a, b in piece.ranges)
-    yield f"{code(piece.path)}, lines {spans}"
+    """Yield the code of a piece, at most 15 lines: around the line that its reason names."""
+    numbers = [n for start, end in piece.ranges for n in (*range(start, end + 1), 0)]
+    lines = list(zip(numbers, piece.text.split("\n"), strict=False))
+    line = _AT_LINE.search(_reason(piece))
+    at = numbers.index(int(line[1])) if line and int(line[1]) in numbers else 0
+    first = max(0, min(at - _MOST_LINES // 2, len(lines) - _MOST_LINES))
+    shown = lines[first : first + _MOST_LINES]
+    start, end = (next((n for n, _ in some if n), 0) for some in (shown, shown[::-1]))
+    whole = "" if len(shown) == len(lines) else f" of {piece.start}–{piece.end}"
+    yield f"{code(piece.path)}, lines {start}–{end}{whole}"
     yield ""
-    yield from fenced(lines[:_MOST_LINES], piece.language)
-    if more := len(lines[_MOST_LINES:]):
-        yield f"and {counted(more, 'more line')}"
+    yield from fenced((text for _, text in shown), piece.language)
     yield ""
 
 
@@ -187,7 +198,7 @@ def _graph(graph: Impact) -> Iterator[str]:
 
 def _label(node: Node) -> str:
     """Return a label in which nothing is Mermaid's or HTML's: what is no word is a number."""
-    text = one_line(node.label)
+    text = one_line(visible(node.label))
     text = text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
     return re.sub(r"[^\w .:/…]", lambda match: f"#{ord(match[0])};", text)
 
