@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
 import click
 
-from coderag_ci import __version__, workflow
+from coderag_ci import __version__, children, workflow
 from coderag_ci.commands.ci import ci
 from coderag_ci.commands.config import config
 from coderag_ci.commands.context import context
@@ -25,9 +26,11 @@ from coderag_ci.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_SETUP,
+    EXIT_TERMINATED,
     EXIT_USAGE,
     CoderagError,
     SetupError,
+    Terminated,
 )
 from coderag_ci.files import discard_stdout
 from coderag_ci.progress import printable, to_stderr
@@ -43,6 +46,7 @@ Exit codes:
   6   eval run: worse than the baseline, or below --fail-below
   70  a bug, with a report to paste into an issue
   130 interrupted
+  143 terminated: SIGTERM
 """
 
 
@@ -73,7 +77,15 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with a documented code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+    signal.signal(signal.SIGTERM, _terminate)
+    code = run(sys.argv[1:] if arguments is None else list(arguments))
+    if code == EXIT_TERMINATED:  # no thread is waited for
+        os._exit(code)
+    sys.exit(code)
+
+
+def _terminate(*_: object) -> None:
+    raise Terminated
 
 
 def run(arguments: list[str]) -> int:
@@ -93,6 +105,8 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return _interrupted()
+    except Terminated:
+        return _terminated()
     except (BrokenPipeError, SystemExit):  # how click says that the reader left
         discard_stdout()
         return EXIT_OK
@@ -126,6 +140,13 @@ def _complain(error: CoderagError) -> None:
 def _interrupted() -> int:
     to_stderr("coderag-ci: interrupted")
     return EXIT_INTERRUPTED
+
+
+def _terminated() -> int:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+    children.end_all()
+    to_stderr("coderag-ci: terminated")
+    return EXIT_TERMINATED
 
 
 def _report(error: Exception, arguments: list[str]) -> None:

@@ -43,6 +43,7 @@ class Dense:
         self._texts = texts
         self._embedder = embedder
         self._query_prefix, self._passage_prefix = prefixes
+        store.touch_model(embedder.digest)
         self._vectors: dict[int, Array] = {}
         self.embedded = 0
         self.whole = False

@@ -18,6 +18,7 @@ EXIT_DIFFERS = 5
 EXIT_WORSE = 6
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
 
 
 class CoderagError(Exception):
@@ -29,6 +30,10 @@ class CoderagError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+class Terminated(BaseException):  # like KeyboardInterrupt: nothing may swallow it
+    """Somebody asked the process to end, with SIGTERM."""
 
 
 class UsageError(CoderagError):

@@ -67,6 +67,7 @@ _OF_A_HOOK = (
 )
 _MOST_PATHS = 50_000  # characters of paths on one command line
 _MOST_PATCH_BYTES = 8 << 20
+_MOST_KEPT_COMMITS = 50_000  # 4,000 are read of one history
 _MOST_RESTARTS = 40  # of git cat-file, in a clone that lacks objects
 _DEEPEN = (
     "set fetch-depth: 0 in actions/checkout (GIT_DEPTH: 0 in GitLab), or run: git fetch --unshallow"
@@ -411,6 +412,11 @@ class GitRepo:
         )
         lines = (line.split() for line in (found or "").splitlines())
         return [(commit, len(parents)) for commit, *parents in lines]
+
+    def newest(self) -> list[str]:
+        """Return the newest commits of all branches and tags, and of HEAD."""
+        out = self._run("rev-list", "--all", f"--max-count={_MOST_KEPT_COMMITS}", "--")
+        return out.decode().split()
 
     def _log(self, *arguments: str, ids: Sequence[str] = ()) -> Iterator[Commit]:
         process = self._popen("log", "-z", "--no-show-signature", f"--format={_COMMIT}", *arguments)

@@ -17,7 +17,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from coderag_ci.errors import SetupError
 
@@ -37,9 +37,19 @@ CREATE TABLE IF NOT EXISTS vectors (
 CREATE TABLE IF NOT EXISTS commits (id BLOB PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS views (
   digest TEXT PRIMARY KEY, used REAL NOT NULL, keys BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS models (model TEXT PRIMARY KEY, used REAL NOT NULL);
 """
 
 RowKey = tuple[str, str, str]  # blob, language, maker
+
+
+class Pruned(NamedTuple):
+    """What was dropped, and the bytes that are free now."""
+
+    rows: int
+    commits: int
+    vectors: int
+    freed: int
 
 
 class Store:
@@ -210,6 +220,10 @@ class Store:
         """Return how many vectors of a model are kept."""
         return self._count("SELECT count(*) FROM vectors WHERE model=?", model)
 
+    def touch_model(self, model: str) -> None:
+        """Note that a model was used, for ``prune``."""
+        self._write("INSERT OR REPLACE INTO models VALUES (?,?)", [(model, time.time())])
+
     def add_vectors(self, vectors: Sequence[tuple[bytes, bytes]], model: str) -> None:
         """Keep vectors (float32 bytes) by text digest."""
         self._write(
@@ -254,24 +268,32 @@ class Store:
             [(_KEPT_VIEWS,)],
         )
 
-    def prune(self, parsers: set[str], blob_bytes: int) -> tuple[int, int]:
-        """Drop rows that no recent view uses or that an old parser made.
+    def prune(self, parsers: set[str], blob_bytes: int, commits: Iterable[str]) -> Pruned:
+        """Drop what nothing needs any more.
 
-        Returns (rows dropped, bytes freed).
+        That is rows that no recent view uses or that an old parser made, commits other than
+        the given ones, and vectors of every model but the one that was used last.
         """
         kept: set[bytes] = set()
         for (keys,) in self._fetch("SELECT keys FROM views"):
             kept.update(keys[i : i + blob_bytes] for i in range(0, len(keys), blob_bytes))
         before = self.size()
-        dropped = [
+        rows = [
             key
             for *key, maker in self._fetch("SELECT blob, language, maker, maker FROM rows")
             if key[0] not in kept or maker.partition("-")[0] not in parsers
         ]
-        self._write("DELETE FROM rows WHERE blob=? AND language=? AND maker=?", dropped)
+        self._write("DELETE FROM rows WHERE blob=? AND language=? AND maker=?", rows)
+        known = {bytes.fromhex(commit) for commit in commits}
+        old = [key for key in self._fetch("SELECT id FROM commits") if key[0] not in known]
+        self._write("DELETE FROM commits WHERE id=?", old)
+        last = self._fetch("SELECT model FROM models ORDER BY used DESC, model LIMIT 1")
+        others = self._count("SELECT count(*) FROM vectors WHERE model<>?", *last[0]) if last else 0
+        self._write("DELETE FROM vectors WHERE model<>?", last)
+        self._write("DELETE FROM models WHERE model<>?", last)
         self._fetch("VACUUM")
         self._fetch("PRAGMA wal_checkpoint(TRUNCATE)")
-        return len(dropped), max(0, before - self.size())
+        return Pruned(len(rows), len(old), others, max(0, before - self.size()))
 
     def counts(self) -> dict[str, int]:
         """Return the number of rows, vectors, commits and views, and the bytes on disk."""

@@ -9,7 +9,9 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -21,6 +23,7 @@ from coderag_ci.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_SETUP,
+    EXIT_TERMINATED,
     EXIT_USAGE,
 )
 from tests.conftest import Command, Result
@@ -502,6 +505,7 @@ BLOCKING_GIT = """#!/bin/sh
 case " $* " in
 *" cat-file "*)
     if [ -e "{folder}/armed" ]; then
+        exec 9> "{folder}/held"
         echo here > "{folder}/reached"
         read line < "{folder}/block"
     fi ;;
@@ -519,27 +523,31 @@ main()
 """
 
 
-def test_ctrl_c_leaves_a_store_that_can_be_read(shapes: Repository, tmp_path: Path) -> None:
-    """Stopped in the middle of indexing, the command ends with 130 and the next run is whole."""
+class _Stopped(NamedTuple):
+    code: int
+    out: bytes
+    err: bytes
+    child_ended: bool
+
+
+def stop_in_cat_file(
+    arguments: Sequence[str], repository: Repository, folder: Path, number: signal.Signals
+) -> _Stopped:
+    """Run the command, and send it a signal while it waits for a git that does not answer."""
     git = subprocess.run(["which", "git"], capture_output=True, check=True, text=True).stdout
-    folder = tmp_path / "bin"
-    folder.mkdir()
     wrapper = folder / "git"
     wrapper.write_text(BLOCKING_GIT.format(folder=folder, git=git.strip()))
     wrapper.chmod(0o755)
-    for name in ("reached", "block"):
+    names = ("reached", "block", "held")
+    for name in names:
         os.mkfifo(folder / name)
-    arguments = ("context", "--base", "HEAD~1", "--format", "json", "-q")
-    first = own_process(*arguments, cwd=shapes.path)
-    assert first.returncode == EXIT_OK
-    shapes.commit({"cost.py": USER.replace("3", "4"), "new.py": "def fresh():\n    return 1\n"})
     (folder / "armed").touch()
-    reached = os.open(folder / "reached", os.O_RDWR | os.O_NONBLOCK)
-    block = os.open(folder / "block", os.O_RDWR | os.O_NONBLOCK)
+    reached, block = (os.open(folder / name, os.O_RDWR | os.O_NONBLOCK) for name in names[:2])
+    held = os.open(folder / "held", os.O_RDONLY | os.O_NONBLOCK)
     try:
         process = subprocess.Popen(
             [sys.executable, "-c", INTERRUPTIBLE, *arguments],
-            cwd=shapes.path,
+            cwd=repository.path,
             env={
                 **os.environ,
                 "PYTHONPATH": str(ROOT),
@@ -550,14 +558,43 @@ def test_ctrl_c_leaves_a_store_that_can_be_read(shapes: Repository, tmp_path: Pa
             start_new_session=True,
         )
         assert select.select([reached], [], [], 60)[0], "git cat-file was never run"
-        os.killpg(process.pid, signal.SIGINT)
+        if number == signal.SIGINT:
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
         out, err = process.communicate(timeout=60)
+        ended = bool(select.select([held], [], [], 60)[0]) and os.read(held, 1) == b""
+        return _Stopped(process.returncode, out, err, ended)
     finally:
-        os.close(reached)
-        os.close(block)
-    assert process.returncode == EXIT_INTERRUPTED
-    assert (out, err.strip()) == (b"", b"coderag-ci: interrupted")
-    (folder / "armed").unlink()
+        os.write(block, b"\n" * 9)
+        for descriptor in (reached, block, held):
+            os.close(descriptor)
+        (folder / "armed").unlink()
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "line"),
+    [
+        (signal.SIGINT, EXIT_INTERRUPTED, b"coderag-ci: interrupted"),
+        (signal.SIGTERM, EXIT_TERMINATED, b"coderag-ci: terminated"),
+    ],
+)
+def test_a_stopped_run_leaves_a_store_that_can_be_read(
+    shapes: Repository, tmp_path: Path, number: signal.Signals, code: int, line: bytes
+) -> None:
+    """A cancelled job leaves one line, no process, nothing half-written, and a whole store."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    arguments = ("context", "--base", "HEAD~1", "--format", "json", "-q")
+    first = own_process(*arguments, cwd=shapes.path)
+    assert first.returncode == EXIT_OK
+    shapes.commit({"cost.py": USER.replace("3", "4"), "new.py": "def fresh():\n    return 1\n"})
+    written = ("--output", str(tmp_path / "out" / "pack.json"))
+    (tmp_path / "out").mkdir()
+    stopped = stop_in_cat_file([*arguments, *written], shapes, folder, number)
+    assert (stopped.code, stopped.out, stopped.err.strip()) == (code, b"", line)
+    assert stopped.child_ended
+    assert not list((tmp_path / "out").iterdir())
     again = own_process(*arguments, cwd=shapes.path)
     assert (again.returncode, again.stderr) == (EXIT_OK, b"")
     fresh = own_process(*arguments, "--index-dir", str(tmp_path / "fresh"), cwd=shapes.path)
@@ -577,7 +614,7 @@ def test_each_command_explains_itself(command: Command) -> None:
     top = command("--help")
     assert top.code == EXIT_OK
     assert all(name in top.out for name in SUBCOMMANDS)
-    for code in (0, 2, 3, 4, 5, 70, 130):
+    for code in (0, 2, 3, 4, 5, 70, 130, 143):
         assert re.search(rf"^ +{code}\s", top.out, re.MULTILINE)
 
 

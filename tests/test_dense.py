@@ -378,6 +378,21 @@ def test_a_cross_encoder_that_can_not_be_used_leaves_the_order_to_the_heuristic(
     pack_of(command, library, *arguments, "--strict", code=4)
 
 
+def test_prune_drops_the_vectors_of_models_that_are_no_longer_used(
+    library: Repository, command: Command, embedder: str, other_embedder: str
+) -> None:
+    """Each model that was ever tried would stay in every saved cache."""
+    for model in (embedder, other_embedder):
+        arguments = ("--repo", str(library.path), "--embedding-model", model)
+        assert command("index", *arguments).code == 0
+    result = command("index", "--repo", str(library.path), "--prune")
+    assert " 7 vectors, " in result.out, result.out
+    last = command("index", "--repo", str(library.path), "--embedding-model", other_embedder)
+    assert " 0 vectors made" in last.out
+    gone = command("index", "--repo", str(library.path), "--embedding-model", embedder)
+    assert " 7 vectors made" in gone.out
+
+
 # ---- the deadline
 
 

@@ -344,6 +344,22 @@ def test_prune_drops_what_no_recent_view_uses(
     assert counts_of(command, repository, "--ref", "HEAD~3") == (1, len(SHOP) - 1)
 
 
+def test_prune_drops_commits_of_no_branch(repository: Repository, command: Command) -> None:
+    """A repository whose branches are rebased every day would keep each of their commits."""
+    repository.commit(SHOP)
+    repository.commit({"shop/tax.py": TAX.replace("0.19", "0.1")})
+    repository.commit({"shop/tax.py": TAX.replace("0.19", "0.2")})
+    kept = pack_of(command, repository, "--base", "HEAD~1")
+    repository.git("reset", "-q", "--hard", "HEAD~1")
+    repository.commit({"shop/tax.py": TAX.replace("0.19", "0.3")})
+    repository.commit({"shop/tax.py": TAX.replace("0.19", "0.4")})
+    pack_of(command, repository, "--base", "HEAD~1")
+    repository.git("reset", "-q", "--hard", "HEAD~2")
+    result = command("index", "--repo", str(repository.path), "--prune")
+    assert " 1 commits, " in result.out, result.out
+    assert kept["evidence"]
+
+
 def test_stats_and_prune_do_not_take_a_ref(repository: Repository, command: Command) -> None:
     """A flag that is silently ignored makes people believe that it worked."""
     repository.commit(SHOP)

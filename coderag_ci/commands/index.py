@@ -111,6 +111,7 @@ def _print_stats(kept: Store) -> None:
     click.echo(f"store      {kept.path}")
     click.echo(f"blobs      {counts['rows']}")
     click.echo(f"vectors    {counts['vectors']}")
+    click.echo(f"commits    {counts['commits']}")
     click.echo(f"views      {counts['views']}")
     click.echo(f"size       {counts['bytes'] / 1e6:.1f} MB")
     snapshots = list((kept.directory / "snapshots").glob("*.snap"))
@@ -122,5 +123,8 @@ def _prune(git: GitRepo, kept: Store) -> None:
     from coderag_ci.parse.languages import BY_NAME, parser_digest
 
     parsers = {parser_digest(name) for name in BY_NAME}
-    dropped, freed = kept.prune(parsers, len(bytes.fromhex(git.hash(b""))))
-    click.echo(f"dropped {dropped} blobs, {freed / 1e6:.1f} MB")
+    done = kept.prune(parsers, len(bytes.fromhex(git.hash(b""))), git.newest())
+    click.echo(
+        f"dropped {done.rows} blobs, {done.commits} commits, {done.vectors} vectors, "
+        f"{done.freed / 1e6:.1f} MB"
+    )
