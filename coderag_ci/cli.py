@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 
 import click
@@ -76,10 +78,16 @@ for command in (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with a documented code."""
+    """Run the command line and exit with a documented code.
+
+    What was given up, for a signal or a deadline, still runs in a thread: it is not waited for.
+    """
     signal.signal(signal.SIGTERM, _terminate)
     code = run(sys.argv[1:] if arguments is None else list(arguments))
-    if code == EXIT_TERMINATED:  # no thread is waited for
+    if threading.active_count() > 1:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
         os._exit(code)
     sys.exit(code)
 

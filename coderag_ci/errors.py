@@ -44,3 +44,17 @@ class UsageError(CoderagError):
 
 class SetupError(CoderagError):
     """The repository or the machine is not in a state in which the job can be done."""
+
+
+def where_raised(error: BaseException) -> str:
+    """Return an exception in one line: its type, what it says, and where it was raised."""
+    text = " ".join(str(error).split())[:160]
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    name = type(error).__name__
+    told = f"{name}: {text}" if text else name
+    if trace is None:
+        return told
+    file = trace.tb_frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
+    return f"{told} ({file}:{trace.tb_lineno})"

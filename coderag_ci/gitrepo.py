@@ -10,6 +10,7 @@ import datetime as dt
 import hashlib
 import itertools
 import os
+import re
 import stat
 import subprocess
 import threading
@@ -68,6 +69,7 @@ _OF_A_HOOK = (
 _MOST_PATHS = 50_000  # characters of paths on one command line
 _MOST_PATCH_BYTES = 8 << 20
 _MOST_KEPT_COMMITS = 50_000  # 4,000 are read of one history
+_MOST_OUTPUT_BYTES = 4 << 20  # of git grep and git blame
 _MOST_RESTARTS = 40  # of git cat-file, in a clone that lacks objects
 _DEEPEN = (
     "set fetch-depth: 0 in actions/checkout (GIT_DEPTH: 0 in GitLab), or run: git fetch --unshallow"
@@ -470,11 +472,47 @@ class GitRepo:
         if seconds <= 0:
             return None
         wanted = [f"-L{first},{last}" for first, last in ranges]
-        process = self._popen(
+        out, status = self._output(
+            seconds,
             *("blame", "--porcelain", "--no-ignore-revs-file", "--no-textconv", "--no-progress"),
             *(*wanted, commit, "--", path),
             trees=True,
         )
+        if status is None:
+            return None
+        if status:
+            raise SetupError(f"git blame failed for {path}", "run git fsck if it persists")
+        return list(_blamed(out, shallow=self.shallow))
+
+    def grep(
+        self, names: Sequence[str], sides: Sides, seconds: float
+    ) -> Iterator[tuple[str, int, str]]:
+        """Yield (path, line number, line) where a name stands as a word on the newer side.
+
+        What was found within some seconds, 4 MiB at most.
+        """
+        where = [sides.head] if sides.head is not None else ["--untracked"]
+        out, _ = self._output(
+            seconds,
+            *("grep", "--line-number", "--null", "-I", "--word-regexp", "--fixed-strings"),
+            *("--no-color", "--full-name", "--no-textconv", "--no-recurse-submodules"),
+            *(word for name in names for word in ("-e", name)),
+            *(["--cached"] if sides.staged else where),
+            "--",
+        )
+        before = f"{sides.head}:" if sides.head is not None else ""
+        for record in out.split(b"\n")[:-1]:
+            path, _, rest = record.partition(b"\0")
+            found = re.match(rb"(\d+)[:\0](.*)", rest)
+            if found:
+                name = decode_path(path).removeprefix(before)
+                yield name, int(found[1]), found[2].decode("utf-8", "replace")
+
+    def _output(
+        self, seconds: float, *arguments: str, trees: bool = False
+    ) -> tuple[bytes, int | None]:
+        """Run git for some seconds; its output, 4 MiB at most, and its status, None where late."""
+        process = self._popen(*arguments, trees=trees)
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.close()
@@ -487,18 +525,14 @@ class GitRepo:
         timer = threading.Timer(seconds, give_up)
         timer.start()
         try:
-            out = process.stdout.read()
-            failed = process.wait() != 0
+            out = process.stdout.read(_MOST_OUTPUT_BYTES)
+            status = process.wait() if len(out) < _MOST_OUTPUT_BYTES else 0
         finally:
             timer.cancel()
             process.kill()
             process.stdout.close()
             process.wait()
-        if failed and late.is_set():
-            return None
-        if failed:
-            raise SetupError(f"git blame failed for {path}", "run git fsck if it persists")
-        return list(_blamed(out, shallow=self.shallow))
+        return out, None if status and late.is_set() else status
 
     def remote_url(self) -> str:
         """Return the URL of ``origin``; empty where there is none."""

@@ -9,6 +9,7 @@ import msgspec
 from coderag_ci import __version__, diff, pack, view
 from coderag_ci.config import Config, keys, value_of
 from coderag_ci.diff import Diff
+from coderag_ci.errors import CoderagError, where_raised
 from coderag_ci.job import Found, Job
 from coderag_ci.links import web_address
 from coderag_ci.pathrules import PathRules, Skipped
@@ -25,19 +26,39 @@ _MOST_DROPPED = 50
 def make_pack(job: Job) -> pack.Pack:
     """Make the pack of a change.
 
-    A change without files gives an empty pack at once. Raises CoderagError for what a
-    person can mend; everything else that goes wrong on the way becomes a degradation.
+    A change without files gives an empty pack at once. Raises CoderagError where there is no
+    diff; what goes wrong after it becomes a degradation, and where nothing else is left, the
+    pack is the diff and what a search for its names gives.
     """
     recorder = Recorder()
     rules = PathRules(job.config)
     found, head = _compare(job, rules, recorder)
     if not found.files:
         return _seal(job, found, Found(), recorder)
-    from coderag_ci import search
-
     head = head or _head_view(job, rules)
-    result = search.search(job, found, head, rules, recorder)
-    return _seal(job, found, result, recorder)
+    return _seal(job, found, _search(job, found, head, rules, recorder), recorder)
+
+
+def _search(job: Job, found: Diff, head: View, rules: PathRules, recorder: Recorder) -> Found:
+    """Search the index, or, where that fails or takes too long, for the names of the diff."""
+    from coderag_ci import deadline, names, search
+
+    made = Recorder()
+    try:
+        result = job.deadline.run(
+            lambda: search.search(job, found, head, rules, made), deadline.SEARCH
+        )
+    except deadline.LateError as error:
+        why = str(error)
+    except CoderagError as error:
+        why = "; ".join(filter(None, (error.message, error.hint)))
+    except Exception as error:
+        why = f"a bug, {where_raised(error)}"
+    else:
+        recorder.stages += made.stages
+        return result
+    recorder.stages += made.stages.copy()  # what is late may still add to its own
+    return names.search(job, found, head, rules, recorder, why)
 
 
 def explain(job: Job, place: str) -> Explanation:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from coderag_ci import history
+from coderag_ci import deadline, history
 from coderag_ci.bm25 import PostingsBM25
 from coderag_ci.channels import CHANNELS, LEXICAL, Ranked, Search
 from coderag_ci.config import Config, weights_of
@@ -23,7 +23,6 @@ from coderag_ci.store import Store
 from coderag_ci.text import Texts
 from coderag_ci.view import View
 
-RESERVE = 4.0  # seconds that the stages after this one need
 MEASURED = ("subject", "diff")  # channels by words whose score can lift a hit over the floor
 
 
@@ -44,10 +43,13 @@ def recall(
     degradations: list[str],
     found: Found,
 ) -> dict[str, Ranked]:
-    """Run each channel that is on."""
+    """Run each channel that is on; where no time is left to follow names, those of words."""
     weights = weights_of(job.config)
     if not asked.units:
         return {}
+    if job.deadline.within(deadline.LINKS):
+        degradations.append("words alone were searched: deadline")
+        return {name: CHANNELS[name](prepared, asked) for name in LEXICAL if weights[name] > 0}
     if weights["co-changed-lines"] > 0 and prepared.past.recent:
         _read_earlier_lines(job, asked, prepared, texts)
     ranked = {name: run(prepared, asked) for name, run in CHANNELS.items() if weights[name] > 0}
@@ -100,7 +102,7 @@ def _dense(
     """Rank by meaning, and note in the index's facts what was searched with which model."""
 
     def expired() -> bool:
-        return job.deadline.within(RESERVE)
+        return job.deadline.within(deadline.MODEL)
 
     if expired():
         raise ModelUnavailable("deadline")

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from coderag_ci import features, ranker
 from coderag_ci.channels import Ranked, Search
 from coderag_ci.config import weights_of
+from coderag_ci.deadline import MODEL, RERANK
 from coderag_ci.dense import passage
 from coderag_ci.job import Job, Scored
 from coderag_ci.models import CrossEncoder, ModelUnavailable
@@ -19,8 +20,6 @@ from coderag_ci.queries import Asked
 from coderag_ci.text import Texts
 
 _OVERLAP_DEPTH = 500  # candidates whose names and lines are compared
-_RESERVE = 1.5  # seconds that the stages after this one need
-_RESERVE_LOADING = 4.0  # and with them the loading of a model
 
 
 def rerank(
@@ -31,13 +30,16 @@ def rerank(
     prepared: Search,
     texts: Texts,
     degradations: list[str],
-    counts: dict[str, int | str],
+    counts: dict[str, int],
 ) -> list[Scored]:
     """Order the candidates anew: by the formula or the fitted ranker, and by a cross-encoder."""
     config = job.config
     model = config.rerank_model
     if not config.rerank or model == "none" or not fused:
-        return [(doc, {"fused": score, "final": score}) for doc, score in fused]
+        return _as_fused(fused)
+    if job.deadline.within(RERANK):
+        degradations.append("not reranked: deadline")
+        return _as_fused(fused)
     if model == "learned":
         try:
             return _by_ranker(job, asked, ranked, fused, prepared, texts, counts)
@@ -49,12 +51,16 @@ def rerank(
     return _with_cross_encoder(job, asked, hits, prepared, texts, degradations, counts)
 
 
+def _as_fused(fused: Sequence[tuple[int, float]]) -> list[Scored]:
+    return [(doc, {"fused": score, "final": score}) for doc, score in fused]
+
+
 def _by_formula(
     asked: Asked,
     fused: Sequence[tuple[int, float]],
     prepared: Search,
     texts: Texts,
-    counts: dict[str, int | str],
+    counts: dict[str, int],
 ) -> list[Scored]:
     """Add to the fused score of the first candidates what their names and lines share."""
     docs = [doc for doc, _ in fused[:_OVERLAP_DEPTH]]
@@ -75,7 +81,7 @@ def _by_ranker(
     fused: Sequence[tuple[int, float]],
     prepared: Search,
     texts: Texts,
-    counts: dict[str, int | str],
+    counts: dict[str, int],
 ) -> list[Scored]:
     """Order the first candidates of each channel by the fitted ranker; the others follow."""
     fitted = ranker.load()
@@ -106,7 +112,7 @@ def _with_cross_encoder(
     prepared: Search,
     texts: Texts,
     degradations: list[str],
-    counts: dict[str, int | str],
+    counts: dict[str, int],
 ) -> list[Scored]:
     """Add the cross-encoder's order of the first hits as one more ranking of the fusion."""
     config = job.config
@@ -141,14 +147,14 @@ class CrossEncoded:
     def scores(self, asked: Asked, docs: Sequence[int]) -> list[float]:
         """Score docs in order until the deadline's reserve."""
         deadline = self._job.deadline
-        if deadline.within(_RESERVE_LOADING):
+        if deadline.within(MODEL):
             raise ModelUnavailable("deadline")
         encoder = CrossEncoder(self._job.config.rerank_model)
         self._texts.load(self._index.doc(doc).blob for doc in docs)
         query = asked.text
         found: list[float] = []
         for doc in docs:
-            if deadline.within(_RESERVE):
+            if deadline.within(RERANK):
                 break
             found += encoder.score(query, [passage(self._index.doc(doc), self._texts)])
         if not found:

@@ -8,7 +8,18 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
-from coderag_ci import assemble, facts, history, queries, recall, rerank, store, tokens, view
+from coderag_ci import (
+    assemble,
+    deadline,
+    facts,
+    history,
+    queries,
+    recall,
+    rerank,
+    store,
+    tokens,
+    view,
+)
 from coderag_ci import index as indexing
 from coderag_ci.bm25 import PostingsBM25
 from coderag_ci.channels import Search, reason
@@ -17,7 +28,7 @@ from coderag_ci.diff import Diff
 from coderag_ci.facts.given import Given
 from coderag_ci.graph import Graph, packages
 from coderag_ci.job import Found, Job, Ranking, Scored
-from coderag_ci.pack import Channel, IndexInfo
+from coderag_ci.pack import Channel, Fact, IndexInfo
 from coderag_ci.parse.row import Row
 from coderag_ci.pathrules import PathRules, Skipped
 from coderag_ci.render.text import counted
@@ -27,7 +38,6 @@ from coderag_ci.trace import Recorder
 from coderag_ci.view import View
 from coderag_ci.workers import FILE_SECONDS
 
-_RESERVE = 3.0  # seconds that the stages after indexing need
 _WORTH_A_BAR = 200
 _MOST_OWN = 12
 _TRACED = 1_000  # characters of a query that the trace keeps
@@ -51,9 +61,10 @@ def search(
     """
     kept = store.Store(job.index_dir)
     try:
-        found = _search(job, diff, head, rules, recorder, without, kept, Found(), [])
+        found = _search(job, diff, head, rules, recorder, without, kept, Found())
         if kept.rebuilt:  # rows were lost on the way: not all was searched
-            found = _search(job, diff, head, rules, recorder, without, kept, Found(), [])
+            recorder.degradations.clear()
+            found = _search(job, diff, head, rules, recorder, without, kept, Found())
         found.notes = tuple(kept.notes)
         return found
     finally:
@@ -69,9 +80,9 @@ def _search(
     without: Collection[str],
     kept: store.Store,
     found: Found,
-    degradations: list[str],
 ) -> Found:
     config = job.config
+    degradations = recorder.degradations
     count = tokens.counter(config.tokenizer)
     base = _base_view(job, diff, rules)
     with recorder.stage("index") as counts:
@@ -94,20 +105,16 @@ def _search(
         past = _past(job, asked, kept, found, degradations)
         counts["commits"] = past.commits
     with recorder.stage("facts") as counts:
-        given = Given(
-            job.repo,
-            job.change.merge_base,
-            diff,
-            head_rows,
-            base_rows,
-            index,
-            graph,
-            texts,
-            rules,
-            past,
-        )
-        collected = facts.collect(given)
-        found.skipped = [*found.skipped, *(Skipped("…", limit) for limit in given.limits)]
+        collected: list[Fact] = []
+        if job.deadline.within(deadline.LINKS):
+            degradations.append("no facts: deadline")
+        else:
+            merge_base = job.change.merge_base
+            given = Given(
+                job.repo, merge_base, diff, head_rows, base_rows, index, graph, texts, rules, past
+            )
+            collected = facts.collect(given)
+            found.skipped = [*found.skipped, *(Skipped("…", limit) for limit in given.limits)]
         found.facts, found.used_facts = assemble.assemble_facts(
             collected, int(config.budget * _FACTS_SHARE), count
         )
@@ -155,7 +162,7 @@ def _past(
     """Read what went with the changed files; nothing where there is no base or no time."""
     if not job.change.merge_base or not asked.paths:
         return history.Past()
-    if job.deadline.within(recall.RESERVE):
+    if job.deadline.within(deadline.MODEL):
         degradations.append("no history: deadline")
         return history.Past()
     past = history.read(job.repo, job.change.merge_base, asked.paths, kept)
@@ -183,8 +190,8 @@ def _index(
             both,
             kept,
             advance,
-            file_seconds=max(1.0, min(FILE_SECONDS, job.deadline.left() - _RESERVE)),
-            expired=lambda: job.deadline.within(_RESERVE),
+            file_seconds=max(1.0, min(FILE_SECONDS, job.deadline.left() - deadline.INDEX)),
+            expired=lambda: job.deadline.within(deadline.INDEX),
         )
     opened = indexing.open_index(head, kept, rules, fresh)
     kept.touch_view(head.digest, [e.blob for e in both.entries])

@@ -10,20 +10,21 @@ from coderag_ci.pack import Stage
 
 
 class Recorder:
-    """Collects stages, and calls ``say`` when one begins."""
+    """Collects stages, and each step down with the stage that took it."""
 
     def __init__(self) -> None:
         self.stages: list[Stage] = []
+        self.degradations: list[str] = []
 
     @contextlib.contextmanager
-    def stage(self, name: str) -> Iterator[dict[str, int | str]]:
-        """Time a stage; the caller puts counts, and ``note``, into what is yielded."""
-        found: dict[str, int | str] = {}
+    def stage(self, name: str) -> Iterator[dict[str, int]]:
+        """Time a stage; the caller puts counts into what is yielded."""
+        counts: dict[str, int] = {}
+        before = len(self.degradations)
         start = time.perf_counter()
         try:
-            yield found
+            yield counts
         finally:
             seconds = round(time.perf_counter() - start, 4)
-            note = str(found.pop("note", ""))
-            counts = {key: int(value) for key, value in found.items()}
+            note = "; ".join(self.degradations[before:])
             self.stages.append(Stage(name, seconds, counts, note))

@@ -409,6 +409,11 @@ class Clock:
         return self.now
 
 
+def by(seconds: float, clock: Clock) -> Deadline:
+    """Return a deadline by a clock alone: however slow the machine is, nothing is given up."""
+    return Deadline(seconds, clock, wait=lambda event, _: event.wait())
+
+
 def timed(repository: Repository, deadline: Deadline, **settings: Any) -> Pack:
     """Make the pack of the last commit by a deadline."""
     repo = GitRepo(str(repository.path))
@@ -424,11 +429,11 @@ def test_each_step_that_time_does_not_allow_is_named(
 ) -> None:
     """A pack that is thin because time was short must not look like one that found little."""
     both = {"embedding_model": embedder, "rerank_model": encoder}
-    whole = timed(library, Deadline(0, Clock()), **both)
+    whole = timed(library, by(0, Clock()), **both)
     assert whole.degradations == ()
-    ample = timed(library, Deadline(60, Clock()), **both)
+    ample = timed(library, by(60, Clock()), **both)
     assert ample.digest == whole.digest
-    late = timed(library, Deadline(3.5, Clock()), **both)
+    late = timed(library, by(3.5, Clock()), **both)
     assert late.degradations == (
         "no history: deadline",
         "no dense channel: deadline",
@@ -439,15 +444,15 @@ def test_each_step_that_time_does_not_allow_is_named(
 
 def test_files_that_there_was_no_time_to_read_are_named(library: Repository) -> None:
     """The first run on a large repository is the one that runs into the deadline."""
-    none = timed(library, Deadline(2.5, Clock()))
+    none = timed(library, by(2.5, Clock()))
     assert none.degradations == ("deadline: 6 files were not indexed", "no history: deadline")
     assert {skip.path for skip in none.skipped} == set(FILES)
     assert {skip.reason for skip in none.skipped} == {"deadline: not indexed"}
     assert [file.path for file in none.diff] == ["library/desk.py"]  # the change is always there
-    some = timed(library, Deadline(6, Clock(step=1.0)))
+    some = timed(library, by(6, Clock(step=1.0)))
     line, *_ = some.degradations
     assert line.startswith("deadline: ")
-    rest = timed(library, Deadline(0, Clock()))
+    rest = timed(library, by(0, Clock()))
     assert rest.degradations == ()
     assert rest.evidence
 
@@ -456,10 +461,10 @@ def test_a_rerank_that_is_cut_short_says_how_far_it_came(library: Repository, en
     """An order that is half by one measure and half by another has to be known as such."""
     library.commit({f"use/u{n}.py": USER.replace("evening", f"use_{n}") for n in range(12)})
     library.commit({"library/desk.py": DESK})
-    warm = timed(library, Deadline(0, Clock()), rerank_model=encoder)
+    warm = timed(library, by(0, Clock()), rerank_model=encoder)
     (depth,) = [s.counts["depth"] for s in warm.trace.stages if s.name == "rerank"]
     clock = Clock(step=0.5)
-    cut = timed(library, Deadline(7, clock), rerank_model=encoder)
+    cut = timed(library, by(9, clock), rerank_model=encoder)
     (line,) = cut.degradations
     assert line.startswith("deadline: reranked ")
     assert line.endswith(f" of {depth} candidates")

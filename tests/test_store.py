@@ -266,15 +266,19 @@ def test_an_index_that_can_not_be_written_is_kept_elsewhere(
     assert f"index kept in {os.environ['HOME']}/tmp/coderag-ci-" in err
 
 
-def test_where_nothing_can_be_written_an_error_says_what_to_do(
+def test_where_nothing_can_be_written_the_pack_says_what_to_do(
     repository: Repository, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A traceback from deep inside would not tell that a flag helps."""
+    """A build without a writable folder gets the diff, and learns that a flag helps."""
     shop(repository)
     _refuse(monkeypatch, Path("/"), errno.EROFS)
-    result = command("context", "--repo", str(repository.path), "--base", "main")
+    pack = pack_of(command, repository, "--base", "main")
+    (line,) = pack["degradations"]
+    assert "Read-only file system" in line
+    assert "--index-dir" in line
+    assert pack["diff"]
+    result = command("index", "--repo", str(repository.path))
     assert result.code == 3
-    assert "Read-only file system" in result.err
     assert "--index-dir" in result.err
     assert "Traceback" not in result.err
 

@@ -78,11 +78,12 @@ def _other(item: str) -> tuple[str, str]:
 
 
 def _print_trace(pack: Pack) -> None:
-    from coderag_ci.progress import to_stderr
+    from coderag_ci.progress import printable, to_stderr
 
     for stage in pack.trace.stages:
         counts = ", ".join(f"{key} {value}" for key, value in stage.counts.items())
-        to_stderr(f"{stage.name:10} {stage.seconds:7.3f} s  {counts}")
+        note = f"  ({printable(stage.note)})" if stage.note else ""
+        to_stderr(f"{stage.name:10} {stage.seconds:7.3f} s  {counts}{note}")
     for query in pack.trace.queries:
         to_stderr(f"query      {query['path']} {query['unit']}")
 

@@ -85,7 +85,10 @@ def ranking(function: F) -> F:
     """Add the settings that decide what a pack shows."""
     for option in (
         click.option(
-            "--deadline", type=float, metavar="SECONDS", help="Give what there is by then."
+            "--deadline",
+            type=float,
+            metavar="SECONDS",
+            help="Give what there is by then; 0: never. [default: 120 in CI, else 0]",
         ),
         click.option(
             "--no-channel", "switched_off", multiple=True, metavar="NAME", help="Switch one off."
@@ -153,15 +156,18 @@ def job_for(
     """
     from coderag_ci import change as changes
     from coderag_ci import ci
-    from coderag_ci.deadline import Deadline
+    from coderag_ci.deadline import IN_CI, Deadline
     from coderag_ci.job import Job
     from coderag_ci.progress import Progress
 
     surroundings = ci.detect(os.environ)
     made = changes.resolve(repo, wanted, surroundings)
-    config = read_config(repo, given["config_file"], flags, surroundings, made.merge_base).config
+    read = read_config(repo, given["config_file"], flags, surroundings, made.merge_base)
+    config = read.config
     directory = index_directory(repo, given["index_dir"])
-    end = Deadline(min((seconds for seconds in (config.deadline, limit) if seconds), default=0))
+    unsaid = surroundings.active and read.sources["deadline"] == "default"
+    seconds = IN_CI if unsaid else config.deadline
+    end = Deadline(min((time for time in (seconds, limit) if time), default=0))
     return Job(repo, made, config, directory, end, Progress(given["quiet"]))
 
 
