@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tests.expressions import filled, value
+from tests.forge import REPOSITORY, Forge
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = {
@@ -31,7 +32,6 @@ OURS = {
     "OWNER/coderag-ci@v0": ROOT,
     "OWNER/coderag-ci/comment@v0": ROOT / "comment",
 }
-REPOSITORY = "shop/shop"
 _UV = """\
 #!/bin/sh
 echo "$*" >> {log}
@@ -64,29 +64,34 @@ class Outcome(NamedTuple):
 
 
 class Service:
-    """What a forge keeps between runs. ``artifacts``: archives by run and name."""
+    """What runs the workflows of a repository, and what it keeps between runs."""
 
-    def __init__(self, folder: Path, remote: Path, api: str = "http://127.0.0.1:9") -> None:
+    def __init__(self, folder: Path, remote: Path, forge: Forge) -> None:
         self.folder = folder
         self.remote = remote
-        self.api = api
+        self.forge = forge
         self.caches: dict[str, bytes] = {}
-        self.artifacts: dict[tuple[int, str], bytes] = {}
         self.runs = 0
 
-    def run(self, workflow: Mapping[str, Any], event: Event) -> Outcome:
-        """Run the one job of a workflow, which has to listen to the event."""
+    def run(self, workflow: Mapping[Any, Any], event: Event) -> Outcome:
+        """Run the one job of a workflow, which has to listen to the event.
+
+        The token can do what the workflow and the event allow, and no log may show it.
+        """
         assert _listens(workflow, event), f"the workflow does not listen to {event.name}"
         self.runs += 1
         (job,) = workflow["jobs"].values()
-        permissions = job.get("permissions", workflow.get("permissions"))
-        return Job(self, event, _token(permissions, event)).run(job)
+        rights = job.get("permissions", workflow["permissions"])
+        self.forge.writable = rights.get("pull-requests") == "write" and not event.fork
+        done = Job(self, event).run(job)
+        assert self.forge.token not in done.log + done.summary
+        return done
 
 
 class Job:
     """One run on a machine of its own."""
 
-    def __init__(self, service: Service, event: Event, token: str) -> None:
+    def __init__(self, service: Service, event: Event) -> None:
         self.service = service
         self.number = service.runs
         self.folder = service.folder / f"run-{self.number}"
@@ -100,10 +105,9 @@ class Job:
             "event_name": event.name,
             "sha": event.sha,
             "ref": event.ref,
-            "token": token,
+            "token": service.forge.token,
             "repository": REPOSITORY,
-            "server_url": "https://forge.test",
-            "api_url": service.api,
+            "server_url": service.forge.url,
             "run_id": str(self.number),
         }
         self.installs = self.folder / "uv.log"
@@ -181,10 +185,12 @@ class Job:
         event = self.folder / "event.json"
         event.write_text(json.dumps(self.event.payload))
         pull = self.event.payload.get("pull_request", {})
-        names = ("sha", "ref", "repository", "server_url", "api_url", "run_id", "action_path")
+        names = ("sha", "ref", "run_id", "action_path")
+        forge = self.service.forge.environment()
+        del forge["GITHUB_TOKEN"]  # a step that wants it has to say so
         return {
             "CI": "true",
-            "GITHUB_ACTIONS": "true",
+            **forge,
             **{f"GITHUB_{name.upper()}": github[name] for name in names if name in github},
             "GITHUB_EVENT_NAME": self.event.name,
             "GITHUB_EVENT_PATH": str(event),
@@ -254,13 +260,6 @@ def _listens(workflow: Mapping[Any, Any], event: Event) -> bool:
     return not branches or event.ref in branches
 
 
-def _token(permissions: Mapping[str, str] | None, event: Event) -> str:
-    """Return a token that says what it may do, as ``contents:read,pull-requests:write``."""
-    assert permissions is not None, "a workflow of ours says what its token may do"
-    rights = {name: "read" if event.fork else right for name, right in permissions.items()}
-    return "token:" + ",".join(f"{name}:{right}" for name, right in sorted(rights.items()))
-
-
 def _assigned(text: str) -> dict[str, str]:
     """Read what a step wrote to one of GitHub's files: ``name=value`` lines alone."""
     found = {}
@@ -322,7 +321,7 @@ def _save(job: Job, given: Mapping[str, str]) -> None:
 
 
 def _upload(job: Job, given: Mapping[str, str]) -> None:
-    """Keep a folder as an archive of the run; one that is empty fails, as we ask for."""
+    """Keep a folder as an archive; one that is empty fails, as we ask for."""
     _known(given, {"name", "path", "overwrite", "if-no-files-found"})
     files = sorted(path for path in Path(given["path"]).rglob("*") if path.is_file())
     assert files, "nothing to upload"
@@ -330,7 +329,7 @@ def _upload(job: Job, given: Mapping[str, str]) -> None:
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in files:
             archive.write(path, path.relative_to(given["path"]))
-    job.service.artifacts[job.number, given["name"]] = data.getvalue()
+    job.service.forge.artifacts[given["name"]] = data.getvalue()
 
 
 STAND_INS: dict[str, Callable[[Job, Mapping[str, str]], None]] = {
