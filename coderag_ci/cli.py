@@ -39,7 +39,7 @@ from coderag_ci.progress import printable, to_stderr
 
 _EPILOG = """\b
 Exit codes:
-  0   a pack, also a degraded one and one without changes
+  0   a pack, also a degraded one and one without changes; publish: also no permission to comment
   1   hook run: a dangling name, under --fail-on dangling
   2   flags, environment or config that make no sense
   3   something to mend: not a repository, unknown ref, no merge base, a damaged model

@@ -184,3 +184,11 @@ def test_the_reason_is_the_one_that_tells_most() -> None:
     assert line(file, name, words).endswith("defines `x`")
     assert line(file, words).endswith("its file changed often")
     assert line(words).endswith("shares `x`")
+
+
+def test_where_lines_came_from_is_folded() -> None:
+    """What the changed lines came from is there for whoever asks, and in nobody's way."""
+    fact = Fact("why it was so", "lines came with `Fix it`", (Place("shop/tax.py", 3),))
+    text = comment.render(replaced(facts=(*PACK.facts, fact)), 2000)
+    assert text.index("Look at") < text.index("<summary>Why it was so") < text.index("- lines came")
+    assert not comment.found(replaced(facts=(fact,), evidence=()))

@@ -21,7 +21,7 @@ _MOST_NODES = 20
 _MOST_LINES = 15  # of code, of one piece
 _LABEL = 40  # characters
 _FACTS = 0.5  # of the tokens, while there are pieces to name
-_LATE = "why it was so"  # what this kind of fact tells can wait for the pieces
+_LATE = "why it was so"  # what this kind of fact tells can wait, and is folded
 _OF_FILES = ("co-change", "test")  # channels that say nothing of the piece itself
 _AT_LINE = re.compile(r"\(line (\d{1,9})\)")
 _COLUMNS = {"changed": "Changed", "uses": "Uses it", "test": "Tests"}
@@ -50,7 +50,7 @@ def render(pack: Pack, tokens: int, most: int = MOST_CHARACTERS, link: str = "")
     lines = room.fitting([_line(number, piece, pack)] for number, piece in enumerate(best, 1))
     graph = list(_graph(impact(pack, _MOST_NODES)))
     graph = graph if room.take(graph) else []
-    facts += room.fitting(_fact(fact, pack) for fact in _facts(pack, late=True))
+    reasons = room.fitting(_fact(fact, pack) for fact in _facts(pack, late=True))
     codes = room.fitting(_code(piece) for piece in best[: len(lines)])
     body = [
         *head,
@@ -60,10 +60,9 @@ def render(pack: Pack, tokens: int, most: int = MOST_CHARACTERS, link: str = "")
     ]
     if graph:
         body += ["", *graph]
-    if codes:
-        body += _section("<details><summary>Code</summary>", codes)
-        body += ["</details>"]
-    return "\n".join([*body, "", *_foot(pack, len(facts), len(lines))]) + "\n"
+    body += _folded("Why it was so", reasons) + _folded("Code", codes)
+    foot = _foot(pack, len(facts) + len(reasons), len(lines))
+    return "\n".join([*body, "", *foot]) + "\n"
 
 
 def _section(title: str, blocks: list[list[str]]) -> list[str]:
@@ -71,12 +70,17 @@ def _section(title: str, blocks: list[list[str]]) -> list[str]:
     return ["", title, "", *lines] if lines else []
 
 
+def _folded(title: str, blocks: list[list[str]]) -> list[str]:
+    section = _section(f"<details><summary>{title}</summary>", blocks)
+    return [*section, *([""] if section[-1] else []), "</details>"] if section else []
+
+
 class _Room:
     """What is left of tokens and characters."""
 
     def __init__(self, tokens: int, characters: int) -> None:
         self._whole = tokens
-        self._tokens = tokens - 60  # headings
+        self._tokens = tokens - 80  # headings
         self._characters = characters - 300
 
     def take(self, lines: list[str], keep: float = 0) -> bool:
@@ -130,7 +134,7 @@ def _limit(degradation: str) -> list[str]:
 
 
 def _fact(fact: Fact, pack: Pack) -> Iterator[str]:
-    yield f"- **{prose(fact.kind)}**: {prose(fact.text)}"
+    kind = "" if fact.kind == _LATE else f"**{prose(fact.kind)}**: "
     named = re.findall(r"`([^`]*)`", fact.text)
     shown = []
     for place in fact.places[:_MOST_PLACES]:
@@ -139,9 +143,10 @@ def _fact(fact: Fact, pack: Pack) -> Iterator[str]:
         name = f" {code(place.symbol)}" if place.symbol and place.symbol not in fact.text else ""
         shown.append(_linked(label, pack, place.path, place.line, place.line) + name)
     if more := fact.more + len(fact.places[_MOST_PLACES:]):
-        shown.append(f"{more} more")
-    if shown:
-        yield f"  {', '.join(shown)}"
+        shown.append(f"and {more} more")
+    alone = len(shown) == 1 and shown[0].startswith(("line ", "[line "))
+    yield f"- {kind}{prose(fact.text)}{f' ({shown[0]})' if alone else ''}"
+    yield from (f"  - {place}" for place in shown if not alone)
 
 
 def _linked(label: str, pack: Pack, path: str, start: int, end: int) -> str:
