@@ -14,6 +14,7 @@ from coderag_ci.deadline import Deadline
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.pathrules import Skipped
 from coderag_ci.progress import Progress
+from coderag_ci.sarif import Result
 
 if TYPE_CHECKING:  # they import numpy, which an empty diff does without
     from coderag_ci.assemble import Try
@@ -32,6 +33,7 @@ class Job:
     index_dir: Path
     deadline: Deadline
     progress: Progress
+    results: Sequence[Result] | None = None  # of linters, where there are reports
 
 
 Scored = tuple[int, dict[str, float]]  # a doc; its scores fused, rerank and final, as far as known
@@ -71,6 +73,7 @@ class Found:
     evidence: Sequence[pack.Evidence] = ()
     dropped: Sequence[pack.Dropped] = ()
     tries: Sequence[Try] = ()
+    lint: pack.Lint | None = None
     skipped: Sequence[Skipped] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
     degradations: Sequence[str] = ()

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from coderag_ci import assemble, tokens
+from coderag_ci import assemble, findings, tokens
 from coderag_ci.deadline import Deadline
 from coderag_ci.diff import Diff
 from coderag_ci.errors import CoderagError
@@ -48,7 +48,9 @@ def search(
         recorder.degradations.append(
             f"no search of the index: {why}; names alone were searched for"
         )
-        found.diff, found.used_diff = assemble.assemble_diff(diff, quota, count, rules)
+        found.lint, linted = findings.of_change(job.results, diff, quota, count)
+        found.diff, found.used_diff = assemble.assemble_diff(diff, quota - linted, count, rules)
+        found.used_diff += linted
         left = max(0, job.config.budget - found.used_diff - _FRAME)
         found.quota_evidence = left
         try:

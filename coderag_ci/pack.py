@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -74,6 +74,37 @@ class Fact(msgspec.Struct, frozen=True):
     text: str
     places: tuple[Place, ...]
     more: int = 0
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What a linter says of a changed line; all but path, line and level is the linter's text."""
+
+    path: str
+    line: int
+    tool: str
+    rule: str
+    level: Literal["error", "warning", "note", "none"]
+    message: str
+
+    @property
+    def text(self) -> str:
+        """The finding as one line."""
+        where = f"{self.path}:{self.line}"
+        return f"{where} {self.tool} {self.rule} {self.level}: {self.message}"
+
+
+class Lint(msgspec.Struct, frozen=True):
+    """Findings of linters on changed lines, and how many others there are.
+
+    ``more`` are on changed lines, too, ``elsewhere`` in other lines, ``outside`` not in a file
+    of the repository; ``suppressed`` may be anywhere.
+    """
+
+    found: tuple[Finding, ...]
+    more: int = 0
+    elsewhere: int = 0
+    outside: int = 0
+    suppressed: int = 0
 
 
 class Channel(msgspec.Struct, frozen=True):
@@ -172,7 +203,10 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 class Pack(msgspec.Struct, frozen=True):
-    """The diff, what is known of it, and the evidence, within a budget."""
+    """The diff, what is known of it, and the evidence, within a budget.
+
+    ``lint`` is there where reports of linters were given.
+    """
 
     schema_version: int
     tool: Tool
@@ -189,6 +223,7 @@ class Pack(msgspec.Struct, frozen=True):
     index: IndexInfo
     settings: dict[str, str]
     trace: Trace
+    lint: Lint | None = None
     remote: str = ""
     digest: str = ""
 

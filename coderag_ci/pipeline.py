@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from coderag_ci import __version__, diff, pack, view
+from coderag_ci import __version__, diff, findings, pack, view
 from coderag_ci.config import Config, keys, value_of
 from coderag_ci.diff import Diff
 from coderag_ci.errors import CoderagError, where_raised
@@ -34,7 +34,8 @@ def make_pack(job: Job) -> pack.Pack:
     rules = PathRules(job.config)
     found, head = _compare(job, rules, recorder)
     if not found.files:
-        return _seal(job, found, Found(), recorder)
+        lint, _ = findings.of_change(job.results, found, 0, len)
+        return _seal(job, found, Found(lint=lint), recorder)
     head = head or _head_view(job, rules)
     return _seal(job, found, _search(job, found, head, rules, recorder), recorder)
 
@@ -144,6 +145,7 @@ def _seal(job: Job, found: Diff, result: Found, recorder: Recorder) -> pack.Pack
                 tuple(result.notes),
                 tuple(dict(query) for query in result.queries),
             ),
+            lint=result.lint,
             remote=web_address(job.repo.remote_url()),
         )
     )
@@ -172,6 +174,7 @@ def first_difference(one: pack.Pack, other: pack.Pack) -> str:
         ("change", one.change, other.change),
         ("settings", one.settings, other.settings),
         ("diff", [f.path for f in one.diff], [f.path for f in other.diff]),
+        ("lint", one.lint, other.lint),
         ("index", (one.index, one.skipped), (other.index, other.skipped)),
         ("queries", one.trace.queries, other.trace.queries),
         ("facts", one.facts, other.facts),

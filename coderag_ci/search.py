@@ -12,6 +12,7 @@ from coderag_ci import (
     assemble,
     deadline,
     facts,
+    findings,
     history,
     queries,
     recall,
@@ -139,7 +140,7 @@ def _search(
         worth = recall.above_floor(hits, ranked, config.floor)
         counts["below_floor"] = len(hits) - len(worth)
         found.ranking = Ranking(asked, ranked, fused, hits, worth, prepared, own, texts)
-        _assemble(config, diff, rules, count, found)
+        _assemble(job, diff, rules, count, found)
         counts.update(evidence=len(found.evidence), dropped=len(found.dropped))
     found.degradations = degradations
     found.queries = [
@@ -257,12 +258,14 @@ def _own_hit(index: indexing.Index, number: int, rank: int) -> assemble.Hit:
     return assemble.Hit(index.doc(number), {}, {}, lambda: (channel,))
 
 
-def _assemble(
-    config: Config, diff: Diff, rules: PathRules, count: tokens.Counter, found: Found
-) -> None:
+def _assemble(job: Job, diff: Diff, rules: PathRules, count: tokens.Counter, found: Found) -> None:
     assert found.ranking is not None
+    config = job.config
     found.quota_diff = int(config.budget * config.diff_share)
-    found.diff, found.used_diff = assemble.assemble_diff(diff, found.quota_diff, count, rules)
+    found.lint, linted = findings.of_change(job.results, diff, found.quota_diff, count)
+    left = found.quota_diff - linted
+    found.diff, found.used_diff = assemble.assemble_diff(diff, left, count, rules)
+    found.used_diff += linted
     frame = min(_FRAME, config.budget // 5)
     found.quota_evidence = max(0, config.budget - found.used_diff - found.used_facts - frame)
     assembled = evidence_of(

@@ -21,7 +21,9 @@ from coderag_ci.pack import (
     Dropped,
     Evidence,
     Fact,
+    Finding,
     IndexInfo,
+    Lint,
     Pack,
     Place,
     Stage,
@@ -107,6 +109,13 @@ PACK = sealed(
         index=IndexInfo(1200, 3456, {"binary by name": 2, "lock file": 1}),
         settings={"weights.uses": "2.0"},
         trace=Trace((Stage("index", 0.5, {"indexed": 3}),), 3, 1197, ("a note",), ()),
+        lint=Lint(
+            (
+                Finding("shop/tax.py", 6, "ruff", "SIM910", "warning", "Use @all of `dict.get`"),
+                Finding("shop/tax.py", 6, "Semgrep <OSS>", "", "error", "1. **no** [x](y)"),
+            ),
+            1, 1234, 2, 3,
+        ),
         remote="https://github.com/o/r",
     )
 )  # fmt: skip
@@ -176,7 +185,8 @@ TEMPLATE = set(
         "Evidence pack Facts Diff and more facts in from mode Cut lines line of this file s change "
         "not shown Searched chunk chunks file files Tokens diff evidence facts And changed limited "
         "details open summary code Found but Not searched digest L6 L21 L12 L3 L1 blob commit "
-        "merge base with rank",
+        "merge base with rank Linters listed on lines other outside the "
+        "repository suppressed",
     )
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 @options.models
 @options.change
 @options.ranking
+@options.sarif
 @click.option(
     "--format",
     "form",
@@ -49,6 +51,7 @@ def context(**given: Any) -> int:
 
     others = [_other(item) for item in given["also"]]
     job = options.job_of(given)
+    job = dataclasses.replace(job, results=options.results_of(given["sarif"], job.repo))
     pack = pipeline.make_pack(job)
     for note in pack.trace.notes:
         job.progress.say(note)

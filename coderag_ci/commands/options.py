@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from coderag_ci.config import Resolved
     from coderag_ci.gitrepo import GitRepo
     from coderag_ci.job import Job
+    from coderag_ci.sarif import Result
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,6 +27,14 @@ config_file = click.option(
     metavar="FILE",
     envvar="CODERAG_CONFIG",
     help="Read settings from FILE instead of .coderag.yml.",
+)
+
+
+sarif = click.option(
+    "--sarif",
+    metavar="FILE",
+    multiple=True,
+    help="Findings of a linter, as SARIF 2.1.0: show those on changed lines; repeatable.",
 )
 
 
@@ -169,6 +178,15 @@ def job_for(
     seconds = IN_CI if unsaid else config.deadline
     end = Deadline(min((time for time in (seconds, limit) if time), default=0))
     return Job(repo, made, config, directory, end, Progress(given["quiet"]))
+
+
+def results_of(files: Sequence[str], repo: GitRepo) -> list[Result] | None:
+    """Return the findings in the reports named; None where none is. Raises SetupError."""
+    if not files:
+        return None
+    from coderag_ci import sarif
+
+    return [result for file in files for result in sarif.read(file, repo.root)]
 
 
 def _flags(given: Mapping[str, Any]) -> dict[str, Any]:

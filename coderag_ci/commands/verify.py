@@ -12,10 +12,14 @@ from coderag_ci.errors import EXIT_DIFFERS, EXIT_OK, SetupError
 @click.argument("file", metavar="PACK.json")
 @options.repository
 @options.quiet
-def verify(file: str, repo: str | None, index_dir: str | None, quiet: bool) -> int:
+@options.sarif
+def verify(
+    file: str, repo: str | None, index_dir: str | None, quiet: bool, sarif: tuple[str, ...]
+) -> int:
     """Make the pack in PACK.json again; if it differs, say which stage differs first.
 
-    Settings are those of the pack: the environment and config files do not count.
+    Settings are those of the pack: the environment and config files do not count. A pack that
+    was made with --sarif needs the same files.
     """
     from pathlib import Path
 
@@ -50,7 +54,12 @@ def verify(file: str, repo: str | None, index_dir: str | None, quiet: bool) -> i
     except (msgspec.MsgspecError, RecursionError) as error:
         raise SetupError(f"{file}: settings: {error}", "make the pack again") from error
     directory = options.index_directory(git, index_dir)
-    again = pipeline.make_pack(job.Job(git, made, config, directory, Deadline(0), Progress(quiet)))
+    results = options.results_of(sarif, git)
+    if given.lint is not None and results is None:
+        raise SetupError(f"{file}: made with --sarif", "name the same files with --sarif")
+    again = pipeline.make_pack(
+        job.Job(git, made, config, directory, Deadline(0), Progress(quiet), results)
+    )
     if again.digest == given.digest == pack.sealed(given).digest:
         click.echo(f"same: {again.digest}")
         return EXIT_OK

@@ -13,10 +13,10 @@ from importlib.resources import files
 
 from coderag_ci.characters import visible
 from coderag_ci.links import permalink
-from coderag_ci.pack import DiffFile, Evidence, Fact, Pack, telling
+from coderag_ci.pack import DiffFile, Evidence, Fact, Lint, Pack, telling
 from coderag_ci.render.impact import Impact, Node, impact
 from coderag_ci.render.neutral import in_html
-from coderag_ci.render.text import change_line, counted, hunk_header, one_line
+from coderag_ci.render.text import change_line, counted, hunk_header, not_listed, one_line
 
 _MOST_NODES = 30
 _MOST_LETTERS = 33  # of a name in the graph
@@ -79,6 +79,8 @@ def _body(pack: Pack) -> Iterator[str]:
     else:
         yield "<main>"
         yield from _facts(pack)
+        if pack.lint is not None:
+            yield from _lint(pack.lint, pack)
         yield from _graph(impact(pack, _MOST_NODES))
         yield '<div class="sides">'
         yield '<section aria-labelledby="diff"><h2 id="diff">Diff</h2>'
@@ -145,6 +147,24 @@ def _facts(pack: Pack) -> Iterator[str]:
     if pack.facts_more:
         yield f"<li>and {counted(pack.facts_more, 'more fact')}</li>"
     yield "</ul></section>"
+
+
+def _lint(lint: Lint, pack: Pack) -> Iterator[str]:
+    yield '<section aria-labelledby="linters"><h2 id="linters">Linters</h2>'
+    if lint.found:
+        yield "<ul>"
+        for found in lint.found:
+            label = _code(f"{found.path}:{found.line}")
+            where = _linked(pack, label, found.path, found.line, found.line)
+            rule = f" {_code(found.rule)}" if found.rule else ""
+            said = f"{in_html(found.tool)}{rule} {found.level}: {_with_code(found.message)}"
+            yield f"<li>{where} {said}</li>"
+        yield "</ul>"
+    else:
+        yield "<p>No findings on changed lines.</p>"
+    if more := not_listed(lint):
+        yield f'<p class="muted">{more}</p>'
+    yield "</section>"
 
 
 def _places(fact: Fact, pack: Pack) -> Iterator[str]:

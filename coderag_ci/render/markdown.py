@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coderag_ci.links import permalink
-from coderag_ci.pack import Channel, DiffFile, Evidence, Fact, Pack, telling
+from coderag_ci.pack import Channel, DiffFile, Evidence, Fact, Lint, Pack, telling
 from coderag_ci.render.neutral import code, fenced, in_html, prose
-from coderag_ci.render.text import change_line, counted, hunk_header, one_line
+from coderag_ci.render.text import change_line, counted, hunk_header, not_listed, one_line
 
 _NOTHING = "Nothing relevant found outside the change."
 _MOST_NAMED = 15  # pieces and paths not shown; the JSON names more
@@ -33,6 +33,9 @@ def _lines(pack: Pack) -> Iterator[str]:
             yield from _fact(fact, pack)
         if pack.facts_more:
             yield f"- and {counted(pack.facts_more, 'more fact')}"
+    if pack.lint is not None:
+        yield from ("", "## Linters", "")
+        yield from _lint(pack.lint, pack)
     yield from ("", "## Diff", "")
     for file in pack.diff:
         yield from _file(file)
@@ -86,6 +89,19 @@ def _fact(fact: Fact, pack: Pack) -> Iterator[str]:
         yield f"  - {shown}{' in ' + code(place.symbol) if place.symbol else ''}"
     if fact.more:
         yield f"  - and {fact.more} more"
+
+
+def _lint(lint: Lint, pack: Pack) -> Iterator[str]:
+    for found in lint.found:
+        link = permalink(pack.remote, pack.change.head, found.path, found.line, found.line)
+        label = code(f"{found.path}:{found.line}")
+        where = f"[{label}]({link})" if link else label
+        rule = f" {code(found.rule)}" if found.rule else ""
+        yield f"- {where} {code(found.tool)}{rule} {found.level}: {prose(found.message)}"
+    if not lint.found:
+        yield "No findings on changed lines."
+    if more := not_listed(lint):
+        yield from ("", more)
 
 
 def _file(file: DiffFile) -> Iterator[str]:

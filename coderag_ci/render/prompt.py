@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from coderag_ci.characters import visible
 from coderag_ci.pack import Evidence, Fact, Pack, telling
-from coderag_ci.render.text import change_line, counted, hunk_header, one_line
+from coderag_ci.render.text import change_line, counted, hunk_header, not_listed, one_line
 
 _INSTRUCTIONS = """\
 You are given a change to a code repository and evidence from elsewhere in that repository.
@@ -41,6 +41,15 @@ def _lines(pack: Pack, mark: str) -> Iterator[str]:
             yield from _data(mark, f"fact kind={fact.kind}", list(_fact(fact)))
         if pack.facts_more:
             yield f"And {counted(pack.facts_more, 'more fact')}."
+    if pack.lint is not None:
+        yield from ("", "# Linters")
+        if pack.lint.found:
+            lines = [one_line(found.text) for found in pack.lint.found]
+            yield from _data(mark, "findings of linters on changed lines", lines)
+        else:
+            yield "No findings on changed lines."
+        if others := not_listed(pack.lint):
+            yield others
     yield from ("", "# Diff")
     for file in pack.diff:
         label = f"file status={file.status} kind={file.kind} +{file.added} -{file.deleted}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from coderag_ci.diff import Hunk
-from coderag_ci.pack import Pack
+from coderag_ci.pack import Lint, Pack
 
 
 def one_line(text: str) -> str:
@@ -16,6 +16,18 @@ def one_line(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Return ``1 file`` or ``3 files``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def not_listed(lint: Lint) -> str:
+    """Count the findings of linters that are not shown; empty where all are."""
+    counts = {
+        "more on changed lines": lint.more,
+        "on other lines": lint.elsewhere,
+        "outside the repository": lint.outside,
+        "suppressed": lint.suppressed,
+    }
+    told = [f"{number:,} {where}" for where, number in counts.items() if number]
+    return f"Not listed: {', '.join(told)}." if told else ""
 
 
 def hunk_header(hunk: Hunk) -> str:
