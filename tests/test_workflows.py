@@ -8,10 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+
+from coderag_ci.commands.hook import run
 
 ROOT = Path(__file__).resolve().parent.parent
 ACTIONS = [ROOT / "action.yml", ROOT / "comment" / "action.yml"]
@@ -45,14 +49,27 @@ def passes(*command: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def shown() -> list[str]:
-    """Return the workflows that the documentation gives to copy."""
-    blocks = [
+def blocks() -> list[str]:
+    """Return the YAML that the documentation gives to copy."""
+    return [
         block
         for path in DOCS
         for block in re.findall(r"```yaml\n(.*?)```", path.read_text(), re.DOTALL)
     ]
-    return [block for block in blocks if re.search(r"^jobs:$", block, re.MULTILINE)]
+
+
+def shown() -> list[str]:
+    """Return the workflows among it."""
+    return [block for block in blocks() if re.search(r"^jobs:$", block, re.MULTILINE)]
+
+
+def entries(value: object) -> Iterator[dict[str, Any]]:
+    """Yield every mapping in what YAML holds."""
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, (dict, list)):
+            yield from entries(item)
 
 
 @pytest.fixture
@@ -152,6 +169,40 @@ def test_the_documentation_names_every_input_and_output() -> None:
     meta = yaml.safe_load(ACTIONS[0].read_text())
     for name in (*meta["inputs"], *meta["outputs"]):
         assert f"`{name}`" in text, name
+
+
+def test_what_is_there_to_copy_names_our_inputs() -> None:
+    """A misspelt input costs a user nothing but a warning that nobody reads."""
+    inputs = {
+        "OWNER/coderag-ci@v0": set(yaml.safe_load(ACTIONS[0].read_text())["inputs"]),
+        "OWNER/coderag-ci/comment@v0": set(yaml.safe_load(ACTIONS[1].read_text())["inputs"]),
+    }
+    used = []
+    for block in blocks():
+        for step in entries(yaml.safe_load(block)):
+            if "OWNER" in str(step.get("uses", "")):
+                used.append(step["uses"])
+                assert set(step.get("with", {})) <= inputs[step["uses"]]
+    assert set(used) == set(inputs)
+    for path in DOCS:  # in a sentence
+        for given in re.findall(r"`with: ({.*?})`", path.read_text()):
+            assert set(yaml.safe_load(given)) <= inputs["OWNER/coderag-ci@v0"]
+
+
+def test_what_is_there_to_copy_names_our_hooks() -> None:
+    """The ids of hooks are ours, and so are their flags; so is the file that GitLab includes."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    flags = {flag for option in run.params for flag in option.opts}
+    used = []
+    for block in blocks():
+        for entry in entries(yaml.safe_load(block)):
+            if "OWNER" in str(entry.get("repo", "")):
+                used += [hook["id"] for hook in entry["hooks"]]
+            if "OWNER" in str(entry.get("remote", "")):
+                assert (ROOT / entry["remote"].partition("/v0/")[2]).is_file()
+        for arguments in re.findall(r"args: (\[.*\])", block):  # also where they are a comment
+            assert {word for word in yaml.safe_load(arguments) if word[0] == "-"} <= flags
+    assert set(used) == {hook["id"] for hook in hooks}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the template is for Linux images")
