@@ -18,7 +18,8 @@ def of_change(
 ) -> tuple[Lint | None, int]:
     """Return what to show of the findings, the worst first, and the tokens it uses.
 
-    ``quota`` is the diff's. What is not shown is counted once, whichever files repeat it. Of no results (None: no report was given) nothing is said.
+    ``quota`` is the diff's. What is not shown is counted once, whichever files repeat it. Where
+    no report was given, results are None and nothing is said.
     """
     if results is None:
         return None, 0
