@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # they import numpy, which an empty diff does without
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that a pack is made from."""
+    """Everything that a pack is made from. ``redact``: secrets are taken out of it."""
 
     repo: GitRepo
     change: Change
@@ -34,6 +34,7 @@ class Job:
     deadline: Deadline
     progress: Progress
     results: Sequence[Result] | None = None  # of linters, where there are reports
+    redact: bool = True
 
 
 Scored = tuple[int, dict[str, float]]  # a doc; its scores fused, rerank and final, as far as known

@@ -206,6 +206,7 @@ class Pack(msgspec.Struct, frozen=True):
     """The diff, what is known of it, and the evidence, within a budget.
 
     ``lint`` is there where reports of linters were given.
+    ``redacted`` counts the secrets that were taken out, by kind; None where none were looked for.
     """
 
     schema_version: int
@@ -226,6 +227,7 @@ class Pack(msgspec.Struct, frozen=True):
     lint: Lint | None = None
     remote: str = ""
     digest: str = ""
+    redacted: dict[str, int] | None = {}
 
 
 _UNDIGESTED = {"trace", "digest", "remote"}

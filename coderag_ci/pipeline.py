@@ -67,7 +67,7 @@ def explain(job: Job, place: str) -> Explanation:
 
     Raises CoderagError.
     """
-    from coderag_ci import explain, search
+    from coderag_ci import explain, redact, search
 
     recorder = Recorder()
     rules = PathRules(job.config)
@@ -75,7 +75,8 @@ def explain(job: Job, place: str) -> Explanation:
     head = head or _head_view(job, rules)
     asked = explain.find(job, found, head, place)
     result = search.search(job, found, head, rules, recorder) if found.files else Found()
-    return explain.explain(job, found, head, result, asked)
+    told = explain.explain(job, found, head, result, asked)
+    return redact.redact(told) if job.redact else told
 
 
 def _compare(job: Job, rules: PathRules, recorder: Recorder) -> tuple[Diff, View | None]:
@@ -103,52 +104,56 @@ def _seal(job: Job, found: Diff, result: Found, recorder: Recorder) -> pack.Pack
     if len(skipped) > _MOST_SKIPPED:
         more = len(skipped) - _MOST_SKIPPED
         skipped = [*skipped[:_MOST_SKIPPED], Skipped("…", f"and {more} more")]
-    return pack.sealed(
-        pack.Pack(
-            schema_version=pack.SCHEMA_VERSION,
-            tool=pack.Tool("coderag-ci", __version__),
-            change=pack.ChangeInfo(
-                made.kind,
-                made.base,
-                made.head,
-                made.merge_base,
-                made.title,
-                len(found.files),
-                sum(file.added for file in found.files),
-                sum(file.deleted for file in found.files),
-                made.paths,
-                made.commits,
-            ),
-            diff=result.diff,
-            facts=tuple(result.facts),
-            facts_more=result.facts_more,
-            evidence=tuple(result.evidence),
-            dropped=tuple(result.dropped[:_MOST_DROPPED]),
-            dropped_more=max(0, len(result.dropped) - _MOST_DROPPED),
-            skipped=tuple(skipped),
-            degradations=tuple(result.degradations),
-            budget=pack.Budget(
-                config.budget,
-                result.quota_diff,
-                result.quota_evidence,
-                result.used_diff,
-                result.used_facts,
-                result.used_evidence,
-                config.tokenizer,
-            ),
-            index=result.index,
-            settings=settings(config),
-            trace=pack.Trace(
-                tuple(recorder.stages),
-                result.indexed,
-                result.reused,
-                tuple(result.notes),
-                tuple(dict(query) for query in result.queries),
-            ),
-            lint=result.lint,
-            remote=web_address(job.repo.remote_url()),
-        )
+    whole = pack.Pack(
+        schema_version=pack.SCHEMA_VERSION,
+        tool=pack.Tool("coderag-ci", __version__),
+        change=pack.ChangeInfo(
+            made.kind,
+            made.base,
+            made.head,
+            made.merge_base,
+            made.title,
+            len(found.files),
+            sum(file.added for file in found.files),
+            sum(file.deleted for file in found.files),
+            made.paths,
+            made.commits,
+        ),
+        diff=result.diff,
+        facts=tuple(result.facts),
+        facts_more=result.facts_more,
+        evidence=tuple(result.evidence),
+        dropped=tuple(result.dropped[:_MOST_DROPPED]),
+        dropped_more=max(0, len(result.dropped) - _MOST_DROPPED),
+        skipped=tuple(skipped),
+        degradations=tuple(result.degradations),
+        budget=pack.Budget(
+            config.budget,
+            result.quota_diff,
+            result.quota_evidence,
+            result.used_diff,
+            result.used_facts,
+            result.used_evidence,
+            config.tokenizer,
+        ),
+        index=result.index,
+        settings=settings(config),
+        trace=pack.Trace(
+            tuple(recorder.stages),
+            result.indexed,
+            result.reused,
+            tuple(result.notes),
+            tuple(dict(query) for query in result.queries),
+        ),
+        lint=result.lint,
+        remote=web_address(job.repo.remote_url()),
+        redacted=None,
     )
+    if job.redact:
+        from coderag_ci.redact import redacted
+
+        whole = redacted(whole)
+    return pack.sealed(whole)
 
 
 def settings(config: Config) -> dict[str, str]:

@@ -18,6 +18,7 @@ import msgspec
 
 from coderag_ci import pack
 from coderag_ci.errors import SetupError
+from coderag_ci.redact import redacted
 
 MOST_BYTES = 20 << 20
 MEMBER = "pack.json"
@@ -56,7 +57,7 @@ def read(archive: bytes, head: str, remote: str) -> pack.Pack:
         if not _PHRASE.fullmatch(item.reason):
             raise _refused("a reason is no phrase of ours")
     trace = pack.Trace((), 0, 0, ())
-    return pack.sealed(msgspec.structs.replace(found, remote=remote, trace=trace))
+    return pack.sealed(redacted(msgspec.structs.replace(found, remote=remote, trace=trace)))
 
 
 def _member(archive: bytes) -> bytes:

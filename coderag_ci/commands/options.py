@@ -93,6 +93,7 @@ def change(function: F) -> F:
 def ranking(function: F) -> F:
     """Add the settings that decide what a pack shows."""
     for option in (
+        click.option("--no-redact", is_flag=True, help="Leave secrets in; the pack says so."),
         click.option(
             "--deadline",
             type=float,
@@ -146,7 +147,7 @@ def job_of(given: Mapping[str, Any]) -> Job:
         given["worktree"],
         [repo.from_root(p) for p in given["paths"]],
     )
-    made = job_for(repo, wanted, given, flags)
+    made = job_for(repo, wanted, given, flags, redact=not given["no_redact"])
     if "dense" in given["switched_on"] and made.config.embedding_model == "none":
         raise UsageError("the channel dense needs a model", "name one with --embedding-model")
     return made
@@ -158,6 +159,8 @@ def job_for(
     given: Mapping[str, Any],
     flags: Mapping[str, Any],
     limit: float = 0,
+    *,
+    redact: bool = True,
 ) -> Job:
     """Return what a pack of a change is made from; its deadline is in ``limit`` seconds at most.
 
@@ -177,7 +180,7 @@ def job_for(
     unsaid = surroundings.active and read.sources["deadline"] == "default"
     seconds = IN_CI if unsaid else config.deadline
     end = Deadline(min((time for time in (seconds, limit) if time), default=0))
-    return Job(repo, made, config, directory, end, Progress(given["quiet"]))
+    return Job(repo, made, config, directory, end, Progress(given["quiet"]), redact=redact)
 
 
 def results_of(files: Sequence[str], repo: GitRepo) -> list[Result] | None:

@@ -57,8 +57,9 @@ def verify(
     results = options.results_of(sarif, git)
     if given.lint is not None and results is None:
         raise SetupError(f"{file}: made with --sarif", "name the same files with --sarif")
+    redact = given.redacted is not None
     again = pipeline.make_pack(
-        job.Job(git, made, config, directory, Deadline(0), Progress(quiet), results)
+        job.Job(git, made, config, directory, Deadline(0), Progress(quiet), results, redact)
     )
     if again.digest == given.digest == pack.sealed(given).digest:
         click.echo(f"same: {again.digest}")

@@ -11,7 +11,7 @@ from coderag_ci.links import permalink
 from coderag_ci.pack import LEXICAL, Evidence, Fact, Pack, telling
 from coderag_ci.render.impact import Impact, Node, impact
 from coderag_ci.render.neutral import code, fenced, prose
-from coderag_ci.render.text import counted, one_line
+from coderag_ci.render.text import counted, one_line, redaction
 from coderag_ci.tokens import estimate
 
 MOST_CHARACTERS = 60_000
@@ -217,6 +217,8 @@ def _foot(pack: Pack, facts: int, pieces: int) -> Iterator[str]:
         cut.append(f"{counted(more, 'piece')} of the pack")
     if more := len(pack.dropped) + pack.dropped_more:
         cut.append(f"{more:,} found that did not fit the pack")
+    if told := redaction(pack):
+        yield f"{prose(told)}  "
     if cut:
         yield f"Not shown: {', '.join(cut)}."
     yield f"{prose(pack.tool.name)} {prose(pack.tool.version)} · digest {code(pack.digest[:19])}"

@@ -16,7 +16,14 @@ from coderag_ci.links import permalink
 from coderag_ci.pack import DiffFile, Evidence, Fact, Lint, Pack, telling
 from coderag_ci.render.impact import Impact, Node, impact
 from coderag_ci.render.neutral import in_html
-from coderag_ci.render.text import change_line, counted, hunk_header, not_listed, one_line
+from coderag_ci.render.text import (
+    change_line,
+    counted,
+    hunk_header,
+    not_listed,
+    one_line,
+    redaction,
+)
 
 _MOST_NODES = 30
 _MOST_LETTERS = 33  # of a name in the graph
@@ -116,6 +123,8 @@ def _header(pack: Pack) -> Iterator[str]:
     )
     if cut := _cut(pack):
         yield f'<p class="limited"><strong>Not shown:</strong> {cut}.</p>'
+    if told := redaction(pack):
+        yield f"<p>{esc(told)}</p>"
     for line in pack.degradations:
         yield f'<p class="limited"><strong>Evidence limited:</strong> {in_html(line)}</p>'
     yield "</header>"

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from coderag_ci.links import permalink
 from coderag_ci.pack import Channel, DiffFile, Evidence, Fact, Lint, Pack, telling
 from coderag_ci.render.neutral import code, fenced, in_html, prose
-from coderag_ci.render.text import change_line, counted, hunk_header, not_listed, one_line
+from coderag_ci.render.text import (
+    change_line,
+    counted,
+    hunk_header,
+    not_listed,
+    one_line,
+    redaction,
+)
 
 _NOTHING = "Nothing relevant found outside the change."
 _MOST_NAMED = 15  # pieces and paths not shown; the JSON names more
@@ -75,6 +82,8 @@ def _header(pack: Pack) -> Iterator[str]:
         f"Tokens: {budget.used_diff} diff + {budget.used_facts} facts + "
         f"{budget.used_evidence} evidence of {budget.total}."
     )
+    if told := redaction(pack):
+        yield prose(told)
     for line in pack.degradations:
         yield ""
         yield f"> **Evidence limited:** {prose(line)}"

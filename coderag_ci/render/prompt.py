@@ -7,7 +7,14 @@ from collections.abc import Iterator
 
 from coderag_ci.characters import visible
 from coderag_ci.pack import Evidence, Fact, Pack, telling
-from coderag_ci.render.text import change_line, counted, hunk_header, not_listed, one_line
+from coderag_ci.render.text import (
+    change_line,
+    counted,
+    hunk_header,
+    not_listed,
+    one_line,
+    redaction,
+)
 
 _INSTRUCTIONS = """\
 You are given a change to a code repository and evidence from elsewhere in that repository.
@@ -30,6 +37,8 @@ def _lines(pack: Pack, mark: str) -> Iterator[str]:
     yield change_line(pack, str)
     if pack.change.title:
         yield from _data(mark, "title", [one_line(pack.change.title)])
+    if told := redaction(pack):
+        yield told
     for line in pack.degradations:
         yield f"Evidence is limited: {visible(one_line(line))}."
     if not pack.change.files:

@@ -30,6 +30,14 @@ def not_listed(lint: Lint) -> str:
     return f"Not listed: {', '.join(told)}." if told else ""
 
 
+def redaction(pack: Pack) -> str:
+    """Say how many secrets of which kind were taken out, or that none were looked for."""
+    if pack.redacted is None:
+        return "Not redacted: secrets were left in, by --no-redact."
+    told = ", ".join(f"{kind} ({number})" for kind, number in pack.redacted.items())
+    return f"Redacted: {told}." if told else ""
+
+
 def hunk_header(hunk: Hunk) -> str:
     """Return the ``@@`` line of a hunk."""
     section = f" {hunk.section}" if hunk.section else ""
