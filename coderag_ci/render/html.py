@@ -330,7 +330,7 @@ def _piece(piece: Evidence, pack: Pack) -> Iterator[str]:
     for channel in telling(piece.channels):
         yield (
             f'<p class="muted">{_with_code(channel.reason)} '
-            f"({esc(channel.name)} #{channel.rank})</p>"
+            f"({esc(channel.name)}, rank {channel.rank})</p>"
         )
     lines = "".join(f"<span>{_text(line)}</span>" for line in piece.text.split("\n"))
     yield f"<pre>{lines}</pre></details></article>"
