@@ -6,7 +6,8 @@
 
 It serves both APIs over the same comments. What goes wrong is asked for beforehand:
 ``forge.answer("POST", 502)`` answers so once, and ``forge.meanwhile("PATCH", do)`` lets somebody
-else act just before a request is served; questions in GraphQL are of the method GRAPHQL there.
+else act just before a request is served. An answer for which a client should wait takes the header
+``Retry-After: 0``, or the test waits, too. Questions in GraphQL are of the method GRAPHQL there.
 ``forge.writable = False`` makes its token read-only.
 """
 

@@ -109,7 +109,8 @@ def test_a_label_can_not_leave_its_node() -> None:
 def test_a_comment_keeps_to_its_tokens(pack: Pack, limit: int) -> None:
     """A comment is short, whatever the pack holds; what does not fit is counted."""
     many = replaced(pack, evidence=pack.evidence * 30, facts=pack.facts * 30)
-    assert estimate(comment.render(many, limit, link=LINK)) <= limit
+    mark = f"<!-- coderag-ci: {PACK.digest} -->\n"
+    assert estimate(mark + comment.render(many, limit, link=LINK)) <= limit
 
 
 def test_a_comment_keeps_to_its_characters() -> None:

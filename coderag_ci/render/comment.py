@@ -80,7 +80,7 @@ class _Room:
 
     def __init__(self, tokens: int, characters: int) -> None:
         self._whole = tokens
-        self._tokens = tokens - 80  # headings
+        self._tokens = tokens - 150  # headings, and the mark before a comment
         self._characters = characters - 300
 
     def take(self, lines: list[str], keep: float = 0) -> bool:
