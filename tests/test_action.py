@@ -392,6 +392,20 @@ def test_a_head_that_moved_meanwhile(shop: Shop) -> None:
     assert shop.forge.changes() == []
 
 
+def test_a_forge_that_refuses_or_is_busy(shop: Shop) -> None:
+    """A comment that is refused costs a notice; one that a busy forge puts off comes later."""
+    event = shop.pull_request()
+    shop.forge.most = 100
+    done = succeeded(shop.service.run(workflow(), event))
+    assert "::notice title=coderag-ci::no comment" in done.log
+    assert done.summary
+    shop.forge.most = 65_536
+    shop.forge.answer("GET", 429, {"Retry-After": "0"})
+    shop.forge.answer("POST", 502, {"Retry-After": "0"})
+    succeeded(shop.service.run(workflow(), event))
+    assert len(shop.forge.comments) == 1
+
+
 # ---- in a pull request of a fork
 
 
