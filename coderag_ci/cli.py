@@ -85,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGTERM, _terminate)
     code = run(sys.argv[1:] if arguments is None else list(arguments))
     if threading.active_count() > 1:
+        children.end_all()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):
                 stream.flush()

@@ -1,88 +1,120 @@
-"""Embedding and cross-encoder models, through fastembed.
+"""Embedding and cross-encoder models, each in a process of its own.
 
-``bundled`` is the model that ships with the package; another is a local directory, or a model
-that fastembed knows, from where ``coderag-ci models pull`` put it or from fastembed's own cache.
-Nothing is downloaded here.
+What a model does to its process, hanging or being killed for memory, costs the model alone.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
+import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+import msgspec
 import numpy as np
 
+import coderag_ci
 from coderag_ci import modelfiles
-from coderag_ci.modelfiles import BUNDLED, Kind
+from coderag_ci.deadline import RERANK, Deadline, LateError
+from coderag_ci.modelfiles import Kind
+from coderag_ci.parse.worker import read_frame, write_frame
 from coderag_ci.segment import Array
-from coderag_ci.workers import cpu_count
 
-_FILES = ("model.onnx", "tokenizer.json", "tokenizer_config.json")
 _MOST_CHARACTERS = 16_000  # of a text; no model reads as many
-_WIDTH = 384  # of a vector, where no config.json says
-
-T = TypeVar("T")
+_MOST_SECONDS = 300.0  # for one answer, also where there is no deadline
+_COMMAND = (sys.executable, "-m", "coderag_ci.inference")
 
 
 class ModelUnavailable(Exception):  # noqa: N818  # it ends in a degradation, not in an error
     """A model can not be used; the message says why and what to do."""
 
 
-class Embedder:
-    """Text to unit vectors, one text a call, so that no vector depends on its neighbours."""
+class _Model:
+    """A model's process: it is asked, and answers or fails, until it is dropped."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, kind: Kind, deadline: Deadline | None = None) -> None:
         """Load a model. Raises ModelUnavailable."""
         self.name = name
-        self._model, self.digest = _load(name, "embedding")
+        self._deadline = deadline or Deadline(0)
+        self._process = subprocess.Popen(
+            _COMMAND,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=Path(coderag_ci.__file__).resolve().parent.parent,  # away from the repository
+            start_new_session=True,  # Ctrl-C reaches the parent alone
+        )
+        self._end = weakref.finalize(self, _end, self._process)
+        places = (name, os.getcwd(), str(modelfiles.bundled()))
+        self.digest: str = self._ask((kind, *map(os.fsencode, places)))
+
+    def _ask(self, request: object) -> Any:
+        """Return what the process answers. Raises ModelUnavailable, after which it is gone."""
+        try:
+            answer = self._deadline.run(lambda: self._exchange(request), RERANK)
+        except LateError as late:
+            self._end()
+            raise ModelUnavailable(str(late)) from late
+        if answer is None:
+            self._end()
+            status = self._process.returncode
+            how = f"killed by signal {-status}" if status < 0 else f"ended with {status}"
+            raise ModelUnavailable(f"{self.name}: its process was {how}")
+        said, what = msgspec.msgpack.decode(answer)
+        if said == "failed":
+            self._end()
+            raise ModelUnavailable(what)
+        return what
+
+    def _exchange(self, request: object) -> bytes | None:
+        """Return the answer's bytes; None where the process ended, or took far too long."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        timer = threading.Timer(_MOST_SECONDS, self._process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            write_frame(stdin, msgspec.msgpack.encode(request))  # type: ignore[arg-type]
+            return read_frame(stdout)  # type: ignore[arg-type]
+        except (OSError, ValueError):  # it ended, or was given up
+            return None
+        finally:
+            timer.cancel()
+
+
+class Embedder(_Model):
+    """Text to unit vectors, one text a call, so that no vector depends on its neighbours."""
+
+    def __init__(self, name: str, deadline: Deadline | None = None) -> None:
+        """Load a model. Raises ModelUnavailable."""
+        super().__init__(name, "embedding", deadline)
 
     def embed(self, texts: Sequence[str]) -> list[Array]:
         """Return a float32 unit vector for each text.
 
         Raises ModelUnavailable where the model fails at run time.
         """
-        return _each(self.name, self._vector, texts)
-
-    def _vector(self, text: str) -> Array:
-        vector = np.asarray(next(iter(self._model.embed([text], batch_size=1))), np.float32)
-        if vector.ndim != 1 or not np.isfinite(vector).all():
-            raise ValueError("what it gives for a text is no vector of finite numbers")
-        norm = float(np.linalg.norm(vector))
-        return vector / norm if norm > 0 else vector
+        answer = self._ask(("", [_readable(text) for text in texts]))
+        return [np.frombuffer(vector, np.float32) for vector in answer]
 
 
-class CrossEncoder:
+class CrossEncoder(_Model):
     """Scores (query, text) pairs."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, deadline: Deadline | None = None) -> None:
         """Load a model. Raises ModelUnavailable."""
-        self.name = name
-        self._model, self.digest = _load(name, "rerank")
+        super().__init__(name, "rerank", deadline)
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """Return one score a text, each computed alone. Raises ModelUnavailable."""
-        return _each(self.name, lambda text: self._score(_readable(query), text), texts)
-
-    def _score(self, query: str, text: str) -> float:
-        (score,) = self._model.rerank(query, [text], batch_size=1)
-        if not math.isfinite(score):
-            raise ValueError("what it gives for a pair is no finite number")
-        return float(score)
-
-
-def _each(name: str, run: Callable[[str], T], texts: Iterable[str]) -> list[T]:
-    """Run a model on each text alone, as many at once as there are CPUs."""
-    try:
-        with ThreadPoolExecutor(cpu_count()) as pool:
-            return list(pool.map(run, map(_readable, texts)))
-    except Exception as error:
-        raise ModelUnavailable(f"{name} failed: {_line(error)}") from error
+        answer: list[float] = self._ask((_readable(query), [_readable(text) for text in texts]))
+        return answer
 
 
 def _readable(text: str) -> str:
@@ -90,83 +122,9 @@ def _readable(text: str) -> str:
     return text[:_MOST_CHARACTERS].encode("utf-8", "replace").decode("utf-8")
 
 
-def _load(name: str, kind: Kind) -> tuple[Any, str]:
-    """Return a model that runs on one thread, and the digest of what decides its answers."""
-    try:
-        if name == BUNDLED:
-            if kind != "embedding":
-                raise ModelUnavailable("bundled: no cross-encoder ships with coderag-ci")
-            return _from_directory(modelfiles.bundled(), kind, checked=True)
-        directory = Path(name)
-        if directory.is_dir():
-            return _from_directory(directory, kind, checked=False)
-        if (os.sep in name and name.count("/") != 1) or name.startswith((".", "~")):
-            raise ModelUnavailable(f"{name}: no such directory")
-        return _known(name, kind)
-    except ModelUnavailable:
-        raise
-    except modelfiles.DamagedError as error:
-        mend = "install coderag-ci anew" if name == BUNDLED else f"coderag-ci models pull {name}"
-        raise ModelUnavailable(f"{name}: damaged, {error}; {mend}") from error
-    except Exception as error:
-        raise ModelUnavailable(f"{name}: {_line(error)}") from error
-
-
-def _from_directory(directory: Path, kind: Kind, *, checked: bool) -> tuple[Any, str]:
-    for file in _FILES:
-        if not (directory / file).is_file():
-            raise ModelUnavailable(f"{directory}: {file} is missing")
-    manifest = modelfiles.checked(directory) if checked else None
-    digest = manifest.digest if manifest else modelfiles.digest_of(directory)
-    model_class = fastembed_class(kind)
-    label = f"local/{digest}"
-    if label not in {entry["model"] for entry in model_class.list_supported_models()}:
-        _register(model_class, kind, label, directory)
-    return model_class(label, specific_model_path=str(directory), threads=1), digest
-
-
-def _known(name: str, kind: Kind) -> tuple[Any, str]:
-    """Load a model that fastembed knows, from our folder of it or from fastembed's cache."""
-    model_class = fastembed_class(kind)
-    if name not in {entry["model"] for entry in model_class.list_supported_models()}:
-        raise ModelUnavailable(f"{name}: neither a directory nor a model fastembed knows")
-    folder = modelfiles.folder_of(name)
-    if folder.is_dir():
-        digest = modelfiles.checked(folder).digest
-        return model_class(name, specific_model_path=str(folder), threads=1), digest
-    try:
-        model = model_class(name, threads=1, local_files_only=True)
-    except Exception as error:
-        raise ModelUnavailable(f"{name}: not here; coderag-ci models pull {name}") from error
-    return model, hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
-
-
-def fastembed_class(kind: Kind) -> Any:
-    """Return fastembed's class for a kind of model, kept from printing."""
-    from loguru import logger
-
-    logger.disable("fastembed")  # what it has to say reaches the pack as a degradation
-    if kind == "embedding":
-        from fastembed import TextEmbedding
-
-        return TextEmbedding
-    from fastembed.rerank.cross_encoder import TextCrossEncoder
-
-    return TextCrossEncoder
-
-
-def _register(model_class: Any, kind: Kind, label: str, directory: Path) -> None:
-    from fastembed.common.model_description import ModelSource, PoolingType
-
-    about: dict[str, Any] = {"sources": ModelSource(url="local://" + label)}
-    if kind == "embedding":
-        config = directory / "config.json"
-        known = json.loads(config.read_text(encoding="utf-8")) if config.is_file() else {}
-        width = int(known.get("hidden_size", _WIDTH))
-        about |= {"pooling": PoolingType.MEAN, "normalization": True, "dim": width}
-    model_class.add_custom_model(model=label, model_file="model.onnx", **about)
-
-
-def _line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:160]}"
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    for stream in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError, ValueError):
+            stream.close()  # type: ignore[union-attr]
+    process.wait()

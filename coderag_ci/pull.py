@@ -15,8 +15,8 @@ import msgspec
 
 from coderag_ci import modelfiles
 from coderag_ci.errors import SetupError, UsageError
+from coderag_ci.inference import fastembed_class
 from coderag_ci.modelfiles import KINDS, Kind, Manifest
-from coderag_ci.models import fastembed_class
 
 _BESIDE = (
     "config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",

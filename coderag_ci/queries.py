@@ -150,9 +150,9 @@ def build(
             continue
         new, old = _Units(head.get(file.path)), _Units(base.get(file.old_path))
         for hunk in file.hunks:
-            left -= len(hunk.lines)
             if left > 0:
-                _read_hunk(found, file, hunk, new, old, title)
+                _read_hunk(found, file, hunk, new, old, title, left)
+            left -= len(hunk.lines)
     queries = sorted(found.values(), key=lambda q: (-q.weight, q.path, q.lines))
     queries = [query for query in queries if query.weight]
     limits = []
@@ -171,10 +171,17 @@ def _read_hunk(
     new: _Units,
     old: _Units,
     title: str,
+    most: int,
 ) -> None:
+    """Read a hunk; of one that is longer than ``most``, the first lines of each sign."""
     query: Query | None = None
     waiting: list[str] = []
+    share = most if len(hunk.lines) <= most else most // 3
+    seen = {" ": 0, "+": 0, "-": 0}
     for sign, old_line, new_line, text in hunk.numbered():
+        seen[sign] += 1
+        if seen[sign] > share:
+            continue
         if sign == " ":
             if query is None or len(query.context) < _MOST_LINES:
                 (query.context if query else waiting).append(text)

@@ -107,7 +107,7 @@ def _dense(
     if expired():
         raise ModelUnavailable("deadline")
     config = job.config
-    embedder = Embedder(config.embedding_model)
+    embedder = Embedder(config.embedding_model, job.deadline)
     dense = Dense(prepared, kept, texts, embedder, (config.query_prefix, config.passage_prefix))
     candidates: list[int] = []
     if not dense.load_whole():

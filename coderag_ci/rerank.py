@@ -149,7 +149,7 @@ class CrossEncoded:
         deadline = self._job.deadline
         if deadline.within(MODEL):
             raise ModelUnavailable("deadline")
-        encoder = CrossEncoder(self._job.config.rerank_model)
+        encoder = CrossEncoder(self._job.config.rerank_model, deadline)
         self._texts.load(self._index.doc(doc).blob for doc in docs)
         query = asked.text
         found: list[float] = []

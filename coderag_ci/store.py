@@ -24,6 +24,7 @@ from coderag_ci.errors import SetupError
 SCHEMA = 1
 FILE_NAME = "store.sqlite"
 _BUSY_SECONDS = 5.0
+_LOOK_SECONDS = 0.02  # between two tries for the lock
 _BATCH = 500
 _KEPT_VIEWS = 30
 
@@ -95,15 +96,18 @@ class Store:
 
     def _start(self) -> sqlite3.Connection:
         """Open the file; a damaged one is set aside, and on a full disk memory takes its place."""
-        with _lock(self.directory / "lock"):
-            for last in (False, True):
-                try:
-                    return self._open(str(self.path))
-                except sqlite3.DatabaseError as error:
-                    if last or any(word in str(error) for word in ("I/O", "full", "readonly")):
-                        self.notes.append(f"index not saved: {error}")
-                        break
-                    self._set_aside(error)
+        try:
+            with _lock(self.directory / "lock"):
+                for last in (False, True):
+                    try:
+                        return self._open(str(self.path))
+                    except sqlite3.DatabaseError as error:
+                        if last or any(word in str(error) for word in ("I/O", "full", "readonly")):
+                            self.notes.append(f"index not saved: {error}")
+                            break
+                        self._set_aside(error)
+        except TimeoutError:
+            self.notes.append("index not saved: another process holds its lock")
         return self._open(":memory:")
 
     def _open(self, path: str) -> sqlite3.Connection:
@@ -148,7 +152,7 @@ class Store:
         self.rebuilt += 1
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
-        with _lock(self.directory / "lock"):
+        with contextlib.suppress(TimeoutError), _lock(self.directory / "lock"):
             self._set_aside(error)
         self._db = self._start()
 
@@ -322,6 +326,7 @@ class Store:
             return self._db.execute(sql, arguments).fetchall()
         except sqlite3.OperationalError as error:
             if any(word in str(error) for word in ("locked", "busy", "full")):
+                self._db.execute("PRAGMA busy_timeout=0")  # waited for once is enough
                 return []
             self._recover(error)
         except sqlite3.DatabaseError as error:
@@ -407,12 +412,21 @@ def _readable(path: Path) -> bool:
 
 @contextlib.contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    """Hold an advisory lock between processes."""
+    """Hold an advisory lock between processes; raises TimeoutError where another keeps it."""
     import fcntl
+
+    end = time.monotonic() + _BUSY_SECONDS
 
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    raise TimeoutError from None
+                time.sleep(_LOOK_SECONDS)
         yield
     finally:
         os.close(descriptor)  # ends the lock, too

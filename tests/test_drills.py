@@ -7,19 +7,26 @@ The ladder and what has no other place stand here; those marked ``drill`` take r
 - stores that are damaged, of another version, on a full or read-only disk: test_store
 - parsers that crash, hang or are killed: test_workers
 - blobs that a clone lacks, paths that are too long: test_hostile
+- a history that is cut off: test_history
 """
 
 from __future__ import annotations
 
 import json
+import sqlite3
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from coderag_ci import change, ci, pipeline, search
+import coderag_ci
+from coderag_ci import change, ci, models, pipeline, queries, search, store
 from coderag_ci.config import Config
-from coderag_ci.deadline import IN_CI, LINKS, RERANK, Deadline
+from coderag_ci.deadline import IN_CI, LINKS, RERANK, SEARCH, Deadline
 from coderag_ci.errors import EXIT_DEGRADED
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.job import Job
@@ -176,3 +183,178 @@ def test_ci_has_a_deadline_and_a_laptop_has_none(
     pack_of(command, repository, "--base", "main", "--deadline", "7")
     assert given == [0, IN_CI, 0, 7]
     assert at_home["digest"] == in_ci["digest"]
+
+
+# ---- a model's process
+
+
+def _model_that(monkeypatch: pytest.MonkeyPatch, program: str) -> None:
+    monkeypatch.setattr(models, "_COMMAND", (sys.executable, "-c", program))
+
+
+@pytest.mark.parametrize("kind", ["embedding_model", "rerank_model"])
+@pytest.mark.parametrize(
+    ("program", "how"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "its process was killed by signal 9"),
+        ("import os; os.abort()", "its process was killed by signal 6"),
+        ("import sys; sys.stdout.buffer.write(b'abcdefgh')", "its process was ended with 0"),
+    ],
+)
+def test_a_model_whose_process_dies_costs_its_step_alone(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, kind: str, program: str, how: str
+) -> None:
+    """A machine that is short of memory kills the model, and would take the pack with it."""
+    shop(repository)
+    _model_that(monkeypatch, program)
+    pack = timed(repository, Deadline(0), **{kind: "bundled"})
+    (line,) = pack.degradations
+    assert f"bundled: {how}" in line
+    assert pack.evidence
+    assert not of_names(pack)
+
+
+def test_a_model_that_hangs_is_given_up_by_the_deadline(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that never answers would hold the build until CI kills it."""
+    shop(repository)
+    _model_that(monkeypatch, "import threading; threading.Event().wait()")
+
+    def wait(event: threading.Event, seconds: float) -> bool:
+        return event.wait() if seconds == 60 - SEARCH else False
+
+    both = {"embedding_model": "bundled", "rerank_model": "bundled"}
+    pack = timed(repository, Deadline(60, Clock(), wait), **both)
+    assert pack.degradations == (
+        "no dense channel: deadline",
+        "no cross-encoder: deadline; ranked without it",
+    )
+    assert pack.evidence
+
+
+# ---- the store and git
+
+
+def test_a_store_that_another_process_locks_costs_the_cache_alone(
+    repository: Repository, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that hangs with the lock in its hand would hold all others."""
+    shop(repository)
+    free = pack_of(command, repository, "--base", "main")
+    folder = repository.path / ".git" / "coderag-ci"
+    monkeypatch.setattr(store, "_BUSY_SECONDS", 0.01)
+    with sqlite3.connect(folder / store.FILE_NAME, isolation_level=None) as db:
+        db.execute("PRAGMA locking_mode=EXCLUSIVE")
+        db.execute("BEGIN EXCLUSIVE")
+        assert pack_of(command, repository, "--base", "main")["digest"] == free["digest"]
+        db.execute("ROLLBACK")
+    db.close()
+    with store._lock(folder / "lock"):
+        held = pack_of(command, repository, "--base", "main")
+    assert held["digest"] == free["digest"]
+    assert held["trace"]["notes"] == ["index not saved: another process holds its lock"]
+
+
+def test_a_git_that_is_killed_while_it_reads_leaves_a_pack(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system may kill any process; what could not be read is told."""
+    shop(repository)
+    compare, popen = pipeline._compare, GitRepo._popen
+
+    def killed(self: GitRepo, *arguments: str, trees: bool = False) -> Any:
+        process = popen(self, *arguments, trees=trees)
+        process.kill()
+        return process
+
+    def compare_then_break(*given: Any) -> Any:
+        found, _ = compare(*given)
+        head = pipeline._head_view(given[0], given[1])
+        monkeypatch.setattr(GitRepo, "_popen", killed)
+        return found, head
+
+    monkeypatch.setattr(pipeline, "_compare", compare_then_break)
+    pack = timed(repository, Deadline(0))
+    assert pack.diff[0].hunks
+    assert {skip.reason for skip in pack.skipped} == {"not in this clone"}
+
+
+# ---- changes that no one reviews
+
+
+def test_a_hunk_beyond_all_bounds_still_asks(
+    repository: Repository, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file rewritten from end to end is one hunk; its first functions would find their users."""
+
+    def module(sign: str) -> str:
+        return "".join(f"def price_{n}({sign}):\n    return {sign}\n" for n in range(40))
+
+    repository.commit({"prices.py": module("a"), "shop.py": "from prices import price_0\n"})
+    repository.commit({"prices.py": module("b")})
+    monkeypatch.setattr(queries, "_MOST_HUNK_LINES", 60)
+    pack = pack_of(command, repository, "--base", "HEAD~1")
+    assert "shop.py" in {piece["path"] for piece in pack["evidence"]}
+    assert any("beyond 60 were not searched for" in skip["reason"] for skip in pack["skipped"])
+
+
+# ---- in real time
+
+# The real command, whose search hangs in Python, with a process of its own that hangs, too.
+HANGING = """\
+import subprocess, sys, threading
+from coderag_ci import search
+def hang(*_):
+    child = subprocess.Popen(["sleep", "1000"])
+    print(child.pid, file=sys.stderr, flush=True)
+    threading.Event().wait()
+search.Graph = hang
+from coderag_ci.cli import main
+main(sys.argv[1:])
+"""
+HOME = Path(coderag_ci.__file__).resolve().parent.parent
+
+
+@pytest.mark.drill
+def test_a_run_that_hangs_ends_by_its_deadline(repository: Repository) -> None:
+    """The deadline holds for the whole run, and no process is left."""
+    shop(repository)
+    start = time.monotonic()
+    arguments = ["context", "--repo", str(repository.path), "--base", "main", "--deadline", "4"]
+    done = subprocess.run(
+        [sys.executable, "-c", HANGING, *arguments], cwd=HOME, capture_output=True, check=False
+    )
+    assert time.monotonic() - start < 5
+    assert done.returncode == 0, done.stderr
+    assert "no search of the index: deadline" in done.stdout.decode()
+    stat = Path(f"/proc/{int(done.stderr.split()[0])}/stat")
+    assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("kilobytes", [50_000, 150_000, 250_000])
+def test_a_model_without_memory_costs_its_channel(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, kilobytes: int
+) -> None:
+    """Whether Python, numpy or onnxruntime runs out of it."""
+    shop(repository)
+    command = f"ulimit -v {kilobytes}; exec {sys.executable} -m coderag_ci.inference"
+    monkeypatch.setattr(models, "_COMMAND", ("sh", "-c", command))
+    pack = timed(repository, Deadline(60), embedding_model="bundled")
+    (line,) = pack.degradations
+    assert line.startswith("no dense channel: bundled")
+    assert pack.evidence
+
+
+@pytest.mark.drill
+def test_a_model_that_is_stopped_is_given_up_in_time(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen process looks like a slow one until the deadline."""
+    shop(repository)
+    _model_that(monkeypatch, "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)")
+    start = time.monotonic()
+    pack = timed(repository, Deadline(8), embedding_model="bundled")
+    assert time.monotonic() - start < 8
+    assert pack.degradations[0] == "no dense channel: deadline"
