@@ -70,11 +70,11 @@ class Forge(NamedTuple):
 
 def github(environment: Mapping[str, str]) -> Forge:
     """Read where a GitHub workflow's forge is, whose token is in GITHUB_TOKEN."""
-    url = environment.get("GITHUB_API_URL", "https://api.github.com").rstrip("/")
+    url = (environment.get("GITHUB_API_URL") or "https://api.github.com").rstrip("/")
     run = github_run(environment)
     return Forge(
         url,
-        environment.get("GITHUB_GRAPHQL_URL", f"{url}/graphql"),
+        environment.get("GITHUB_GRAPHQL_URL") or f"{url}/graphql",  # Gitea's runner: empty
         environment.get("GITHUB_REPOSITORY", ""),
         environment.get("GITHUB_TOKEN", "").strip(),
         run.pull_request,

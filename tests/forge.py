@@ -53,7 +53,7 @@ class Forge:
     """What a forge has, how it behaves, and what was asked of it.
 
     ``speaks``: github or gitlab, which decides the environment. ``viewer``: whether it says who we
-    are in GraphQL; else ``GET /user`` alone does, and for no bot of GitHub's.
+    are in GraphQL; else its address is empty, and ``GET /user`` does, but for no bot of GitHub's.
     ``a_page``: comments that a page has at most; ``most``: characters of a comment.
     """
 
@@ -90,7 +90,7 @@ class Forge:
             "GITHUB_ACTIONS": "true",
             "GITHUB_SERVER_URL": self.url,
             "GITHUB_API_URL": f"{self.url}/api/v3",
-            "GITHUB_GRAPHQL_URL": f"{self.url}/api/graphql",
+            "GITHUB_GRAPHQL_URL": f"{self.url}/api/graphql" if self.viewer else "",
             "GITHUB_REPOSITORY": REPOSITORY,
             "GITHUB_TOKEN": self.token,
         }
