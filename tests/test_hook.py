@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import select
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +14,7 @@ import pytest
 
 from coderag_ci import hooks, pushed
 from coderag_ci.commands import hook as commands
+from coderag_ci.deadline import Deadline
 from coderag_ci.errors import EXIT_FOUND, EXIT_OK, EXIT_SETUP, SetupError
 from coderag_ci.gitrepo import GitRepo
 from tests.conftest import Command
@@ -180,26 +184,59 @@ def test_a_bug_does_not_stop_a_commit(
     assert "for a bug: ValueError: odd thing" in done.err
 
 
-def test_a_deadline_ends_the_hook_whatever_hangs(shop: Repository) -> None:
-    """A lock that another process holds for ever is not waited for: one line, exit 0."""
-    import fcntl
-
-    directory = shop.path / ".git/coderag-ci"
-    directory.mkdir()
+def test_a_deadline_ends_the_hook_whatever_hangs(
+    shop: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A git that never answers is not waited for, nor left behind: one line, exit 0."""
+    hanging = tmp_path / "hanging"
+    os.mkfifo(hanging)
+    script = f'#!/bin/sh\ncase "$*" in *--raw*) exec cat {hanging};; esac\n'
+    executable(tmp_path / "bin/git", f'{script}exec {shutil.which("git")} "$@"\n')
     shop.write({TAX: gone()})
     shop.git("add", "-A")
-    with (directory / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(
-            [sys.executable, "-m", "coderag_ci", "hook", "run", "--deadline", "0.5"],
-            cwd=shop.path,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    done = subprocess.run(
+        [sys.executable, "-m", "coderag_ci", "hook", "run", "--deadline", "0.5"],
+        cwd=shop.path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert done.returncode == EXIT_OK
     assert "no pack within 0.5 s" in done.stderr
+    assert _unread(hanging)
+
+
+def _unread(pipe: Path) -> bool:
+    """Wait until nobody reads a pipe any more."""
+    try:
+        end = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+    except OSError as error:
+        return error.errno == errno.ENXIO
+    watch = select.poll()
+    watch.register(end, select.POLLERR)
+    found = watch.poll(60_000)
+    os.close(end)
+    return bool(found)
+
+
+def test_a_search_that_hangs_leaves_a_limited_pack(
+    shop: Repository, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the index can not be searched in time, what is shown says that it is limited."""
+
+    class Late(Deadline):
+        def __init__(self, seconds: float) -> None:
+            super().__init__(seconds, wait=lambda *_: False)
+
+    monkeypatch.setattr("coderag_ci.deadline.Deadline", Late)
+    shop.write({TAX: gone()})
+    shop.git("add", "-A")
+    done = command("hook", "run", cwd=shop.path)
+    assert done.code == EXIT_OK
+    assert "no search of the index: deadline; names alone were searched for" in done.out
+    assert "the whole pack: .git/coderag-ci/pre-commit.md" in done.out
 
 
 def test_a_name_can_not_write_to_the_terminal(repository: Repository, command: Command) -> None:

@@ -56,9 +56,11 @@ def run(**given: Any) -> int:
     """
     made, late = _by(given["deadline"], lambda: _make(given))
     if late:
-        _last(
-            f"no pack within {given['deadline']:g} s; coderag-ci index takes the time it needs once"
+        to_stderr(
+            f"coderag-ci: no pack within {given['deadline']:g} s; coderag-ci index takes the time"
+            " it needs once"
         )
+        return EXIT_OK  # what still runs, in C or in git, is not waited for
     if isinstance(made, CoderagError):
         to_stderr(f"coderag-ci: no pack: {printable(made.message)}")
         if made.hint:
@@ -98,12 +100,6 @@ def _by(seconds: float, make: Callable[[], _Shown]) -> tuple[_Shown | Exception 
     thread.start()
     thread.join(seconds)
     return (made[0], False) if made else (None, True)
-
-
-def _last(line: str) -> None:
-    """Say something and end at once: what still runs, in C or in git, is not waited for."""
-    to_stderr(f"coderag-ci: {line}")
-    os._exit(EXIT_OK)
 
 
 def _make(given: dict[str, Any]) -> _Shown:
