@@ -103,8 +103,9 @@ def commits(repo: GitRepo, rules: PathRules) -> Iterator[Commit]:
 def kinds_of(repo: GitRepo, commit: Commit, whole: Diff, kinds: Iterable[str]) -> set[str]:
     """Return the kinds of which a change can give a fact at all, right or wrong.
 
-    Dangling: a name is on a deleted line that defines it, on no line of head that does, and
-    yet in head or in the deleted lines of another file. Signature: a name is defined on a
+    Dangling: a file went or moved; or a name is on a deleted line that defines it, on no line of
+    head (or of that file's) that does, and yet in head or in the deleted lines of another file.
+    Signature: a name is defined on a
     deleted and on an added line of one file. Twin: lines of two files were replaced that
     had tokens in common which no added line has.
     """
@@ -114,6 +115,7 @@ def kinds_of(repo: GitRepo, commit: Commit, whole: Diff, kinds: Iterable[str]) -
     if _repeats(whole):
         found.add("twin")
     words: dict[str, set[str]] = {}
+    moved: dict[str, set[str]] = {}
     for file in whole.files:
         old, new = _defined(file, "-"), _defined(file, "+")
         if old & new and file.status == "modified":
@@ -121,9 +123,15 @@ def kinds_of(repo: GitRepo, commit: Commit, whole: Diff, kinds: Iterable[str]) -
         here |= new
         for name in old:
             gone.setdefault(name, set()).add(file.path)
+        for name in old - new:
+            moved.setdefault(name, set()).add(file.path)
         deleted = (line for hunk in file.hunks for line in hunk.lines if line[0] == "-")
         words[file.path] = {word for line in deleted for word in _WORD.findall(line)}
-    if "dangling" in kinds:
+    if any(file.status in ("deleted", "renamed") for file in whole.files) or any(
+        name in words[path] for name in moved for path in words.keys() - moved[name]
+    ):
+        found.add("dangling")
+    elif "dangling" in kinds:
         names = sorted(gone.keys() - here)[:_MOST_NAMES]
         if any(
             _stays(repo, commit, name, any(name in words[p] for p in words.keys() - gone[name]))

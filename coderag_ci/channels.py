@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -242,28 +242,42 @@ def by_uses(search: Search, asked: Asked) -> Ranked:
 
     A use counts by what links it to that definition, and a method that overrides a changed one,
     or that one overrides, like a sure use. Names whose uses say too little are left out, and
-    named in ``search.not_followed``.
+    ``search.not_followed`` says why.
     """
     scores = search.zeros()
-    left_out: dict[str, int] = {}
+    many: dict[str, int] = {}
+    unknown: dict[str, int] = {}
     for used in used_names(asked.units):
         links = search.users(used)
         if len(links) > search.index.common:
-            left_out[used.name] = len(links)
+            many[used.name] = len(links)
         elif links:
             docs = sorted(links)
             weights = np.array([_WEIGHTS[links[doc].level] for doc in docs])
             scores[docs] += weights * _rarity(search.index.size, len(docs))
         elif unlinked := search.unlinked(used):
-            left_out[used.name] = unlinked
+            unknown[used.name] = unlinked
         overriding = sorted(search.overriding(used))
         if 0 < len(overriding) <= search.index.common:
             scores[overriding] += _rarity(search.index.size, len(overriding))
-    most = sorted(left_out.items(), key=lambda item: (-item[1], item[0]))
-    search.not_followed = [f"`{name}` ({n:,})" for name, n in most[:_MOST_SAID]]
-    if len(most) > _MOST_SAID:
-        search.not_followed.append(f"and {len(most) - _MOST_SAID} more names")
+    search.not_followed = [
+        f"{reason}: {_said(left_out)}"
+        for reason, left_out in (
+            ("uses of unknown meaning were not followed", unknown),
+            ("used in so many units that it ranks none of them", many),
+        )
+        if left_out
+    ]
     return search.rank(scores)
+
+
+def _said(numbers: Mapping[str, int]) -> str:
+    """Return the names with the highest numbers, and how many more there are."""
+    most = sorted(numbers.items(), key=lambda item: (-item[1], item[0]))
+    said = [f"`{name}` ({n:,})" for name, n in most[:_MOST_SAID]]
+    if len(most) > _MOST_SAID:
+        said.append(f"and {len(most) - _MOST_SAID} more names")
+    return ", ".join(said)
 
 
 def by_defines(search: Search, asked: Asked) -> Ranked:

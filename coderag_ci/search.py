@@ -127,10 +127,8 @@ def _search(
     with recorder.stage("recall") as counts:
         ranked = recall.recall(job, asked, prepared, kept, texts, degradations, found)
         counts["candidates"] = len({doc for found_ in ranked.values() for doc in found_.docs})
-        if prepared.not_followed:
-            names = ", ".join(prepared.not_followed)
-            reason_ = f"uses too many, or of unknown meaning, were not followed: {names}"
-            found.skipped = [*found.skipped, Skipped("…", reason_)]
+        not_followed = [Skipped("…", reason) for reason in prepared.not_followed]
+        found.skipped = [*found.skipped, *not_followed]
     with recorder.stage("fuse") as counts:
         fused = recall.fused(ranked, config, prepared)
         counts["docs"] = len(fused)

@@ -62,7 +62,6 @@ def test_a_deleted_file_leaves_its_names_dangling(repository: Repository, comman
 @pytest.mark.parametrize(
     "after",
     [
-        {"shop/tax.py": RENAMED, "shop/old.py": "def tax_rate(c):\n    return 0\n"},
         {"shop/tax.py": RENAMED + "\n\ntax_rate = rate_of_tax\n"},
         {"shop/tax.py": None, "shop/moved.py": TAX},
         {"shop/tax.py": TAX.replace("def tax_rate(country)", "def tax_rate(land)")},
@@ -139,6 +138,121 @@ def test_many_facts_are_bounded_and_the_rest_is_counted(
     assert len(tight["facts"]) + tight["facts_more"] == 31
     assert 0 < len(tight["facts"]) < len(pack["facts"])
     assert tight["budget"]["used_facts"] <= 600
+
+
+# ---- names that any code could have, imported by name
+
+SHARED = "def shared(a):\n    return a\n"
+USES_SHARED = "from lib import shared\n\n\ndef run():\n    return shared(1)\n"
+# By language: before, the changed files after, and the places of the fact.
+SHORT = {
+    "python": (
+        {"lib.py": SHARED, "a.py": USES_SHARED, "b.py": "def run(shared):\n    shared(1)\n"},
+        {"lib.py": SHARED.replace("(a)", "(a, b)")},
+        [("a.py", 5)],
+    ),
+    "another name": (
+        {"lib.py": SHARED, "a.py": "from lib import shared as s\n\nx = s(1)\n"},
+        {"lib.py": SHARED.replace("(a)", "(a, b)")},
+        [("a.py", 3)],
+    ),
+    "a class": (
+        {
+            "lib.py": "class Till:\n    def __init__(self, a):\n        self.a = a\n",
+            "a.py": "import lib\n\nx = lib.Till(1)\n",
+        },
+        {"lib.py": "class Till:\n    def __init__(self, a, b):\n        self.a = a\n"},
+        [("a.py", 3)],
+    ),
+    "many of that name": (
+        {"a.py": USES_SHARED, "lib.py": SHARED, **{f"m{n}.py": SHARED for n in range(40)}},
+        {"lib.py": SHARED.replace("(a)", "(a, b)")},
+        [("a.py", 5)],
+    ),
+    "typescript": (
+        {
+            "src/lib.ts": "export function get(a: string) {\n  return a;\n}\n",
+            "src/a.ts": "import { get } from './lib';\n\nexport const x = get('1');\n",
+            "src/b.ts": "export const y = (map: Map<string, string>) => map.get('1');\n",
+        },
+        {"src/lib.ts": "export function get(a: string, b: string) {\n  return a;\n}\n"},
+        [("src/a.ts", 3)],
+    ),
+    "go": (
+        {
+            "tax/tax.go": "package tax\n\nfunc Of(a int) int {\n\treturn a\n}\n",
+            "a.go": 'package shop\n\nimport "ex.com/shop/tax"\n\n'
+            "func run() int {\n\treturn tax.Of(1)\n}\n",
+        },
+        {"tax/tax.go": "package tax\n\nfunc Of(a, b int) int {\n\treturn a\n}\n"},
+        [("a.go", 6)],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHORT)
+def test_a_changed_signature_of_a_short_name_that_is_imported_is_reported(
+    repository: Repository, command: Command, case: str
+) -> None:
+    """An import says which function is meant, however short or common its name is."""
+    before, after, where = SHORT[case]
+    (fact,) = facts_of(command, repository, before, {**after})["signature"]
+    assert places(fact) == where
+
+
+def test_thousands_of_users_are_counted_and_not_said_to_be_unknown(
+    repository: Repository, command: Command
+) -> None:
+    """What everything calls is what must not be changed lightly."""
+    repository.commit({"lib.py": SHARED, **{f"u{n}.py": USES_SHARED for n in range(400)}})
+    repository.commit({"lib.py": SHARED.replace("(a)", "(a, b)")})
+    pack = pack_of(command, repository, "--base", "HEAD~1")
+    (fact,) = [f for f in pack["facts"] if f["kind"] == "signature"]
+    assert "400 units outside the changed lines call it" in fact["text"]
+    (reason,) = [s["reason"] for s in pack["skipped"] if "`shared`" in s["reason"]]
+    assert reason == "used in so many units that it ranks none of them: `shared` (800)"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        {"lib.py": "x = 1\n"},
+        {"lib.py": "x = 1\n", "new.py": SHARED},
+        {"lib.py": "x = 1\n", "new.py": SHARED, "c.py": "from new import shared\n"},
+    ],
+    ids=["nowhere", "elsewhere", "elsewhere, and imported from there"],
+)
+def test_a_short_name_that_is_still_imported_is_reported(
+    repository: Repository, command: Command, after: dict[str, str | None]
+) -> None:
+    """The import fails, whatever else has the same name."""
+    before = {
+        "lib.py": SHARED + "\n\nx = 1\n",
+        "a.py": USES_SHARED,
+        "b.py": "def run(shared):\n    return shared(1)\n",
+        "c.py": "y = 1\n",
+    }
+    (fact,) = facts_of(command, repository, before, after)["dangling"]
+    assert places(fact) == [("a.py", 1), ("a.py", 5)]
+    assert ("defined nowhere now" if "new.py" not in after else "not there now") in fact["text"]
+
+
+@pytest.mark.parametrize(
+    "lib",
+    [
+        "from new import shared\n",
+        "from new import *\n",
+        "import new\n\n\ndef __getattr__(name):\n    return getattr(new, name)\n",
+        "import new\n\nshared = new.shared\n",
+    ],
+)
+def test_a_name_that_its_file_still_gives_is_not_reported(
+    repository: Repository, command: Command, lib: str
+) -> None:
+    """Who moves a function and leaves its name at the old place breaks nothing."""
+    before = {"lib.py": SHARED, "a.py": USES_SHARED}
+    after: dict[str, str | None] = {"lib.py": lib, "new.py": SHARED}
+    assert "dangling" not in facts_of(command, repository, before, after)
 
 
 # ---- signatures

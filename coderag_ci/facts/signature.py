@@ -32,14 +32,10 @@ def facts(given: Given) -> list[Fact]:
         defined = definitions(row)
         for symbol in sorted(before.keys() & after.keys()):
             target = Target(file.path, symbol, defined.get(symbol, ""), after[symbol])
-            if (
-                _tokens(before[symbol]) == _tokens(after[symbol])
-                or is_local(symbol, defined)
-                or not is_telling(target)
-                or len(given.index.definitions(name_hash(target.called))) >= _MOST_DEFINITIONS
-            ):
+            if _tokens(before[symbol]) == _tokens(after[symbol]) or is_local(symbol, defined):
                 continue
-            calls = [place_of(given.index, use) for use in uses(given, target, {"call"})]
+            some = uses(given, target, {"call"}, by_name=_is_known_by_name(given, target))
+            calls = [place_of(given.index, use) for use in some]
             calls = [p for p in calls if not given.is_touched(p.path, p.line, p.line)]
             if calls:
                 text = (
@@ -51,6 +47,11 @@ def facts(given: Given) -> list[Fact]:
                 )
                 found.append(fact("signature", text, calls))
     return sorted(found, key=lambda one: -len(one.places) - one.more)
+
+
+def _is_known_by_name(given: Given, target: Target) -> bool:
+    defined = given.index.definitions(name_hash(target.called))
+    return is_telling(target) and len(defined) < _MOST_DEFINITIONS
 
 
 def _tokens(signature: str) -> list[str]:

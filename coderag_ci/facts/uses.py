@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from coderag_ci.facts.given import Given, is_compound
+from coderag_ci.graph import Level, Link
 from coderag_ci.index import Index, Use
 from coderag_ci.pack import Place
 from coderag_ci.parse.languages import language_of
@@ -61,9 +62,19 @@ class Target(NamedTuple):
         outer, _, last = self.name.rpartition(".")
         return outer.rpartition(".")[2] if last in CONSTRUCTORS and outer else last
 
+    @property
+    def owner(self) -> str:
+        """The class, or other unit, that it is in; empty at the top of its file."""
+        return self.name.rpartition(".")[0].rpartition(".")[2]
+
+    @property
+    def is_method(self) -> bool:
+        """Whether it is called on an object; a constructor is not."""
+        return self.kind == "method" and self.called != self.owner
+
 
 def is_telling(target: Target) -> bool:
-    """Whether a name says enough for its uses to mean this definition.
+    """Whether a name alone says enough for its uses to mean this definition.
 
     Methods are called on objects whose type is unknown, so a method's name has to be
     made of several words; ``get`` or ``close`` mean something else elsewhere.
@@ -74,24 +85,38 @@ def is_telling(target: Target) -> bool:
     return is_compound(name) or (len(name) > 6 and target.kind != "method")
 
 
-def uses(given: Given, target: Target, kinds: set[str]) -> list[Use]:
-    """Return the uses of a name, of some kinds, by code that could mean this definition."""
+def uses(given: Given, target: Target, kinds: set[str], *, by_name: bool) -> list[Use]:
+    """Return the uses of a definition, of some kinds.
+
+    Those by code that imports it, however short or common its name; with ``by_name`` also those
+    by code that could mean it.
+    """
     index = given.index
-    owner = target.name.rpartition(".")[0].rpartition(".")[2]
-    linked = given.graph.users(target.called, target.path, target.kind, owner).links
+    if family(target.path) == "python" and hasattr(builtins, target.called):
+        return []
+    linked = given.graph.users(target.called, target.path, target.kind, target.owner).links
     own = given.rules.flags(target.path) & TEST
     some = [
-        link.use
+        link
         for link in linked
         if (not own or index.is_test(link.use.doc))
         and _reaches(target, index.doc(link.use.doc).path)
     ]
+    wanted = [link for link in some if link.use.kind in kinds]
+    if not by_name:
+        return [link.use for link in wanted if _is_imported(target, link)]
     imports: dict[str, list[int]] = {}
-    for use in some:
-        if use.kind == "import":
-            imports.setdefault(index.doc(use.doc).path, []).append(use.line)
+    for link in some:
+        if link.use.kind == "import":
+            imports.setdefault(index.doc(link.use.doc).path, []).append(link.use.line)
     meaning = _Meaning(given, target, imports)
-    return [use for use in some if use.kind in kinds and meaning.holds(use)]
+    return [link.use for link in wanted if _is_imported(target, link) or meaning.holds(link.use)]
+
+
+def _is_imported(target: Target, link: Link) -> bool:
+    """Whether the imports of a use's file lead to the definition, and to no other."""
+    ways = ("type",) if target.is_method else ("bare", "module", "type")
+    return link.level is Level.IMPORTED and link.of == 1 and link.use.access in ways
 
 
 def place_of(index: Index, use: Use) -> Place:
@@ -124,7 +149,7 @@ class _Meaning:
         self._target = target
         self._imports = imports
         self._family = family(target.path)
-        self._owner = target.name.rpartition(".")[0].rpartition(".")[2]
+        self._owner = target.owner
         folder, _, name = target.path.rpartition("/")
         self._names = {name.partition(".")[0], *folder.split("/")} - {"", "src", "lib"}
         name = re.escape(target.called)
@@ -141,7 +166,7 @@ class _Meaning:
 
     def _is_ours(self, found: re.Match[str], path: str, lines: Sequence[str]) -> bool:
         before, joint = found.group(1), found.group(2)
-        if self._target.kind == "method" and self._target.called != self._owner:
+        if self._target.is_method:
             if joint is None:
                 return path == self._target.path or self._inherits(path, lines)
             if before == self._owner or before is None:
