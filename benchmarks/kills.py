@@ -1,17 +1,18 @@
 """Many processes on one index, killed at random: what is lost, damaged or different.
 
-    python benchmarks/kills.py [--processes N] [--kills N] [--seed N]
+    python benchmarks/kills.py [--repo DIR] [--processes N] [--kills N] [--seed N]
 
-A repository of its own, made in a temporary folder: 240 files on main, and 12 branches of
-ten new and ten changed files each. The pack of each branch is made alone first, with an index
-of its own. Then N processes at a time make packs of random branches on one index, which is
+The changes are 12 commits of a repository's history, spread over its newest 1,000; without one,
+those of a repository that is made in a temporary folder: 240 files on main, and 12 branches of
+ten new and ten changed files each. The pack of each change is made alone first, with an index
+of its own. Then N processes at a time make packs of random changes on one index, which is
 empty at first; one in ten runs begins with the snapshots deleted, one in twenty is ``index
 --prune``. Every second process gets a SIGKILL at a random moment of its run, until there
-were as many kills as asked for. At last each branch is made once more.
+were as many kills as asked for. At last each change is made once more.
 
 Printed: runs that finished and that were killed, the packs that differ from the one made alone,
 what was said on stderr, whether SQLite finds the file whole, and how many blobs the last runs
-parsed: all, and those of branches that had been finished before. Ends with 1 where a pack
+parsed: all, and those of changes that had been finished before. Ends with 1 where a pack
 differs, a run fails, the file was damaged, or something that was kept is lost.
 """
 
@@ -39,7 +40,8 @@ sys.path.insert(0, str(ROOT))
 from tests.repository import Repository  # noqa: E402  # after the path is set
 
 COMMAND = [sys.executable, "-m", "coderag_ci"]
-FILES, BRANCHES, OF_A_BRANCH = 240, 12, 10
+FILES, CHANGES, OF_A_CHANGE = 240, 12, 10
+NEWEST = 1_000  # commits
 
 
 @dataclass
@@ -47,7 +49,7 @@ class Tally:
     """What came of the runs so far."""
 
     killed: int = 0
-    finished: Counter[int] = field(default_factory=Counter)  # by branch
+    finished: Counter[int] = field(default_factory=Counter)  # by change
     pruned: int = 0
     differ: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -74,26 +76,53 @@ def build(folder: Path) -> Repository:
     repository = Repository.create(folder)
     files = {f"shop/m{n}.py": module(n, "net") for n in range(FILES)}
     repository.commit(files, "Open the shop")
-    for branch in range(BRANCHES):
+    for branch in range(CHANGES):
         repository.git("checkout", "-q", "-b", f"b{branch}", "main")
         changed = {
-            f"shop/m{(branch * OF_A_BRANCH + k) % FILES}.py": module(
-                (branch * OF_A_BRANCH + k) % FILES, f"gross{branch}"
+            f"shop/m{(branch * OF_A_CHANGE + k) % FILES}.py": module(
+                (branch * OF_A_CHANGE + k) % FILES, f"gross{branch}"
             )
-            for k in range(OF_A_BRANCH)
+            for k in range(OF_A_CHANGE)
         }
         new = {
-            f"shop/n{branch}_{k}.py": module(FILES + k, f"new{branch}") for k in range(OF_A_BRANCH)
+            f"shop/n{branch}_{k}.py": module(FILES + k, f"new{branch}") for k in range(OF_A_CHANGE)
         }
         repository.commit({**changed, **new}, f"Work on {branch}")
     return repository
 
 
-def command(repository: Repository, branch: int, index: Path) -> list[str]:
-    """Return the command that makes the pack of a branch."""
-    change = ["--base", "main", "--head", f"b{branch}"]
-    place = ["--repo", str(repository.path), "--index-dir", str(index)]
-    return [*COMMAND, "context", "--format", "json", *change, *place]
+@dataclass(frozen=True)
+class Subject:
+    """A repository, and the changes whose packs are made: base and head of each."""
+
+    path: Path
+    changes: list[tuple[str, str]]
+
+
+def made_up(folder: Path) -> Subject:
+    """Return the repository that is made here."""
+    return Subject(build(folder).path, [("main", f"b{n}") for n in range(CHANGES)])
+
+
+def real(path: Path) -> Subject:
+    """Return commits of a history, the same each time. Merges count from their first parent."""
+    done = subprocess.run(
+        ["git", "rev-list", "--first-parent", f"-{NEWEST}", "HEAD"],
+        cwd=path,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    commits = done.stdout.split()[:-1]
+    chosen = commits[:: len(commits) // CHANGES][:CHANGES]
+    return Subject(path.resolve(), [(f"{one}~1", one) for one in chosen])
+
+
+def command(subject: Subject, change: int, index: Path) -> list[str]:
+    """Return the command that makes the pack of a change."""
+    base, head = subject.changes[change]
+    place = ["--repo", str(subject.path), "--index-dir", str(index)]
+    return [*COMMAND, "context", "--format", "json", "--base", base, "--head", head, *place]
 
 
 def start(arguments: list[str]) -> subprocess.Popen[bytes]:
@@ -107,26 +136,26 @@ def start(arguments: list[str]) -> subprocess.Popen[bytes]:
     )
 
 
-def made(repository: Repository, branch: int, index: Path) -> tuple[str, int]:
+def made(subject: Subject, change: int, index: Path) -> tuple[str, int]:
     """Make a pack; its digest and the blobs that were parsed."""
     done = subprocess.run(
-        command(repository, branch, index), cwd=ROOT, capture_output=True, check=True
+        command(subject, change, index), cwd=ROOT, capture_output=True, check=True
     )
     pack = json.loads(done.stdout)
     return pack["digest"], pack["trace"]["blobs_indexed"]
 
 
 def work(
-    repository: Repository, index: Path, alone: list[str], kills: int, seed: int, tally: Tally
+    subject: Subject, index: Path, alone: list[str], kills: int, seed: int, tally: Tally
 ) -> None:
     """Run and kill, one process at a time, until there were enough kills."""
     chance = random.Random(seed)  # noqa: S311  # no secret
     while tally.killed < kills:
-        branch = chance.randrange(BRANCHES)
+        change = chance.randrange(CHANGES)
         prune = chance.random() < 0.05
-        arguments = command(repository, branch, index)
+        arguments = command(subject, change, index)
         if prune:
-            place = ["--repo", str(repository.path), "--index-dir", str(index)]
+            place = ["--repo", str(subject.path), "--index-dir", str(index)]
             arguments = [*COMMAND, "index", "--prune", *place]
         elif chance.random() < 0.1:
             shutil.rmtree(index / "snapshots", ignore_errors=True)
@@ -152,10 +181,10 @@ def work(
             elif prune:
                 tally.pruned += 1
             else:
-                tally.finished[branch] += 1
+                tally.finished[change] += 1
                 tally.seconds.append(time.monotonic() - began)
-                if (digest := json.loads(out)["digest"]) != alone[branch]:
-                    tally.differ.append(f"b{branch}: {digest}, alone {alone[branch]}")
+                if (digest := json.loads(out)["digest"]) != alone[change]:
+                    tally.differ.append(f"{change}: {digest}, alone {alone[change]}")
 
 
 def _kind(line: str) -> str:
@@ -172,21 +201,22 @@ def damage(index: Path) -> str:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("--repo", type=Path)
     parser.add_argument("--processes", type=int, default=16)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
-        repository = build(Path(folder) / "repo")
+        subject = real(given.repo) if given.repo else made_up(Path(folder) / "repo")
         own, index = Path(folder) / "own", Path(folder) / "index"
-        alone = [made(repository, branch, own)[0] for branch in range(BRANCHES)]
+        alone = [made(subject, change, own)[0] for change in range(CHANGES)]
         shutil.rmtree(own)
         began = time.monotonic()
         threads = [
             threading.Thread(
                 target=work,
-                args=(repository, index, alone, given.kills, given.seed * 1000 + n, tally),
+                args=(subject, index, alone, given.kills, given.seed * 1000 + n, tally),
             )
             for n in range(given.processes)
         ]
@@ -195,10 +225,8 @@ def main() -> int:
         for thread in threads:
             thread.join()
         seconds = time.monotonic() - began
-        last = [made(repository, branch, index) for branch in range(BRANCHES)]
-        tally.differ += [
-            f"b{n} at last" for n, (digest, _) in enumerate(last) if digest != alone[n]
-        ]
+        last = [made(subject, change, index) for change in range(CHANGES)]
+        tally.differ += [f"{n} at last" for n, (digest, _) in enumerate(last) if digest != alone[n]]
         whole = damage(index)
         aside = len(list(index.glob("*damaged*")))
     print(f"{given.processes} processes, {seconds:.0f} s")

@@ -47,11 +47,11 @@ _CODES = [
 _PACKAGE = RELATION_KINDS.index("package")
 _FAILED = "parser"  # reasons that begin so are told by path
 _TOO_LARGE = "larger than 1 MiB"
-_NOT_HERE = "not in this clone"
+NOT_HERE = "not in this clone"
 _NOT_INDEXED = "not indexed"
 _HURRIED = "deadline: no time to parse"
 # Reasons for a row without chunks that say nothing of the content: another run may read it.
-_PASSING = (_NOT_HERE, _NOT_INDEXED, _HURRIED, workers.DIED)
+_PASSING = (NOT_HERE, _NOT_INDEXED, _HURRIED, workers.DIED)
 
 Progress = Callable[[int, int], None]
 
@@ -160,7 +160,7 @@ def _jobs(
             if expired():
                 return
             if data is None:
-                reason = _NOT_HERE if size < 0 else _TOO_LARGE
+                reason = NOT_HERE if size < 0 else _TOO_LARGE
                 fresh[missing[index]] = Row(skipped=reason)
                 left.discard(index)
             else:

@@ -360,7 +360,7 @@ def test_a_named_file_that_is_missing_is_an_error(
     repository.commit({"a.py": "x = 1\n"})
     result = command(subcommand, "--config", "missing.yml", cwd=repository.path)
     assert (result.code, result.out) == (EXIT_SETUP, "")
-    assert "config file missing.yml: No such file or directory" in result.err
+    assert "missing.yml: No such file or directory" in result.err
 
 
 def test_the_index_directory_may_come_from_the_environment(

@@ -335,6 +335,14 @@ def test_many_repositories_and_variants_fit():
     assert '<th scope="row">v63</th>' in text
 
 
+def test_a_figure_draws_no_more_than_a_page_has_room_for():
+    """A sweep of thousands gives a page in seconds, which says what it does not draw."""
+    first, *others = [variant(f"v{n}", {"a": str(n)}, 0.01) for n in range(2_000)]
+    text = page(made(variants=(first, *others)))
+    assert any(one.endswith("1,940 more are not drawn.") for one in captions(text))
+    assert '<th scope="row">v1999</th>' in text
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"<html>", b'{"schema_version": 1}'])
 def test_a_file_that_is_no_results(command: Command, tmp_path: Path, content: bytes):
     """Another file ends with exit 3, says so and leaves nothing written."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -438,6 +440,133 @@ def test_files_that_can_not_be_read_or_written(
     result = command("eval", "run", "--cases", str(empty))
     assert result.code == 2
     assert "no repositories named" in result.err
+
+
+def test_two_runs_do_not_write_to_one_file(
+    evaluate: Any, repository: Repository, tmp_path: Path
+) -> None:
+    """The second says so and leaves the first alone; when that ended, the name is free."""
+    case = raw_case(*shop(repository))
+    partial = tmp_path / "results.json.partial"
+    with partial.open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        result, found = evaluate(case)
+        assert (result.code, found) == (3, None)
+        assert "another run writes to" in result.err
+    assert partial.read_bytes() == b""
+    assert evaluate(case)[0].code == 0
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_stands_in_the_place_of_the_partial_results_is_not_written_to(
+    evaluate: Any, repository: Repository, tmp_path: Path, kind: str
+) -> None:
+    """A link that somebody left there would lead the run to another file, a pipe would hold it."""
+    partial, other = tmp_path / "results.json.partial", tmp_path / "precious"
+    other.write_text("keep")
+    if kind == "link":
+        partial.symlink_to(other)
+    else:
+        os.mkfifo(partial)
+    result, found = evaluate(raw_case(*shop(repository)))
+    assert (result.code, found) == (3, None)
+    assert f"can not write {partial}" in result.err
+    assert other.read_text() == "keep"
+
+
+@pytest.mark.parametrize("flag", ["--cases", "--baseline", "--config"])
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for(
+    evaluate: Any, repository: Repository, tmp_path: Path, flag: str
+) -> None:
+    """A run that waits for ever says nothing."""
+    os.mkfifo(tmp_path / "pipe")
+    result, _ = evaluate(raw_case(*shop(repository)), flags=(flag, str(tmp_path / "pipe")))
+    assert result.code == 3
+    assert "a pipe that nobody writes to" in result.err
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda text: text.replace('"schema_version": 1', '"schema_version": 9'), "reads 1"),
+        (lambda text: text.replace('"chunk": [', '"chunk": [1, '), "its ranks are not those"),
+        (lambda text: text.replace('"low": ', '"lower": '), "is not the results of eval run"),
+        (lambda text: text.replace("acme", "acm\udce9"), "is not the results of eval run"),
+        (lambda text: text[: len(text) // 2], "is not the results of eval run"),
+    ],
+    ids=["version", "ranks", "figures", "not UTF-8", "cut"],
+)
+def test_a_baseline_that_was_edited_is_refused(
+    evaluate: Any, repository: Repository, tmp_path: Path, edit: Any, said: str
+) -> None:
+    """One line, before anything runs, and not a report of a bug."""
+    case = raw_case(*shop(repository))
+    evaluate(case)
+    baseline = tmp_path / "baseline.json"
+    text = edit((tmp_path / "results.json").read_text())
+    baseline.write_bytes(text.encode("utf-8", "surrogateescape"))
+    result, found = evaluate(case, flags=("--baseline", str(baseline)))
+    assert (result.code, found) == (3, None)
+    assert said in result.err
+
+
+def test_what_a_partial_clone_lacks_is_told(
+    command: Command, repository: Repository, tmp_path: Path
+) -> None:
+    """Figures of a clone without blobs would be taken for those of the ranking."""
+    cases = write_cases(tmp_path / "cases.jsonl", raw_case(*shop(repository)))
+    repository.git("config", "uploadpack.allowFilter", "true")
+    clone = Repository.create(tmp_path / "clone")
+    clone.git("remote", "add", "origin", f"file://{repository.path}")
+    clone.git("fetch", "-q", "--filter=blob:none", "origin")
+    arguments = ("--cases", str(cases), "--repo", str(clone.path), "--jobs", "1")
+    result = command("eval", "run", *arguments)
+    assert result.code == 0, result.err
+    assert "degraded in 1 cases: what is not in this clone was not searched" in result.out
+
+
+def test_an_index_that_can_not_be_kept_is_told(
+    evaluate: Any, repository: Repository, tmp_path: Path
+) -> None:
+    """Each case would parse everything anew, and nobody would know why it takes hours."""
+    (tmp_path / "file").touch()
+    flags = ("--index-dir", str(tmp_path / "file"))
+    result, found = evaluate(raw_case(*shop(repository)), flags=flags)
+    assert result.code == 0
+    assert any(text.startswith("index ") for text in found["degradations"])
+
+
+def test_quiet_still_says_why_it_fails(evaluate: Any, repository: Repository) -> None:
+    """An exit code alone sends a reader to look for what it means."""
+    case = raw_case(*shop(repository))
+    floor = ("--quiet", "--set", "top-k=1", "--fail-below", "final.pack.recall@2000=1")
+    result, _ = evaluate(case, flags=floor)
+    assert (result.code, "below 1" in result.err) == (6, True)
+    result, _ = evaluate(raw_case("f" * 40, "e" * 40), flags=("--quiet",))
+    assert result.code == 3
+    assert "is not in the repository" in result.err
+
+
+def test_a_name_can_not_write_to_the_terminal(evaluate: Any, repository: Repository) -> None:
+    """What stands in a file of cases is shown, not obeyed."""
+    result, _ = evaluate(raw_case(*shop(repository)), flags=("--set", "query-prefix=\x1b[31m,b"))
+    assert result.code == 0
+    assert "\x1b" not in result.out
+
+
+def test_a_repository_with_a_long_name_is_one_that_is_not_there(
+    command: Command, repository: Repository, tmp_path: Path
+) -> None:
+    """No folder has such a name; with --repo its index gets a shorter one."""
+    for name in ("x" * 300, "ß" * 90):
+        case = raw_case(*shop(repository), repo=name)
+        cases = write_cases(tmp_path / "cases.jsonl", case)
+        common = ("eval", "run", "--cases", str(cases), "--jobs", "1")
+        result = command(*common, "--repos", str(tmp_path))
+        assert result.code == 3
+        assert "no repository found for" in result.err
+        where = ("--repo", str(repository.path), "--index-dir", str(tmp_path / "index"))
+        assert command(*common, *where).code == 0
 
 
 def test_only_flags_and_a_named_config_decide(

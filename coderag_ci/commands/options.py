@@ -239,14 +239,11 @@ def index_directory(repo: GitRepo, given: str | None) -> Path:
 
 def read_config_file(path: str) -> str:
     """Return the text of a config file that was named. Raises SetupError."""
-    from coderag_ci.errors import SetupError
+    from coderag_ci.files import read_whole
 
-    try:
-        return Path(path).read_bytes().decode("utf-8", "replace")
-    except OSError as error:
-        raise SetupError(
-            f"config file {path}: {error.strerror}", "name one that exists with --config"
-        ) from error
+    return read_whole(path, "name a config file that exists with --config").decode(
+        "utf-8", "replace"
+    )
 
 
 def read_config(

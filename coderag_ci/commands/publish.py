@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from coderag_ci import workflow
-from coderag_ci.errors import SetupError, UsageError
+from coderag_ci.errors import UsageError
 from coderag_ci.progress import printable, to_stderr
 
 if TYPE_CHECKING:
@@ -83,12 +82,10 @@ def publish(
 
 def read(file: str) -> Pack:
     """Read a pack from a file. Raises SetupError."""
+    from coderag_ci.files import read_whole
     from coderag_ci.render import as_json
 
-    try:
-        return as_json.read(Path(file).read_bytes(), file)
-    except OSError as error:
-        raise SetupError(f"{file}: {error.strerror}", "name a file that exists") from error
+    return as_json.read(read_whole(file, "name a file that exists"), file)
 
 
 def _summarise(pack: Pack) -> None:

@@ -21,21 +21,17 @@ def verify(
     Settings are those of the pack: the environment and config files do not count. A pack that
     was made with --sarif needs the same files.
     """
-    from pathlib import Path
-
     import msgspec
 
     from coderag_ci import __version__, change, ci, job, pack, pipeline
     from coderag_ci.config import keys, resolve
     from coderag_ci.deadline import Deadline
+    from coderag_ci.files import read_whole
     from coderag_ci.gitrepo import GitRepo
     from coderag_ci.progress import Progress
     from coderag_ci.render import as_json
 
-    try:
-        given = as_json.read(Path(file).read_bytes(), file)
-    except OSError as error:
-        raise SetupError(f"{file}: {error.strerror}", "name a file that exists") from error
+    given = as_json.read(read_whole(file, "name a file that exists"), file)
     git = GitRepo(repo)
     kind = given.change.kind
     wanted = change.Wanted(

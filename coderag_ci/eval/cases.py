@@ -9,13 +9,12 @@ from typing import Literal
 import msgspec
 
 from coderag_ci.errors import SetupError
-from coderag_ci.files import write_whole
+from coderag_ci.files import read_whole, write_whole
 
 Kind = Literal["cochange", "signature", "missed", "twin", "query", "docstring"]
 ONE_FILE = ("cochange", "signature")  # the view is base with one file of head
 WHOLE = ("missed", "twin")  # the view is head, the query its whole diff
 ASKED = ("query", "docstring")  # the view is base, the query a text
-_MOST_BYTES = 1 << 30
 
 
 class Gold(msgspec.Struct, frozen=True):
@@ -89,13 +88,7 @@ def read(path: str) -> tuple[list[tuple[int, Case]], list[Skip]]:
 
     Raises SetupError where the file can not be read or holds no case.
     """
-    try:
-        with open(path, "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise SetupError(f"{path}: {error.strerror}", "name a file of cases") from error
-    if len(data) > _MOST_BYTES:
-        raise SetupError(f"{path} is larger than 1 GiB", "split it")
+    data = read_whole(path, "name a file of cases")
     found: list[tuple[int, Case]] = []
     skipped: list[Skip] = []
     seen: dict[str, int] = {}

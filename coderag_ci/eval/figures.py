@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from coderag_ci.eval import plots
 from coderag_ci.eval.interval import Interval
@@ -13,7 +13,9 @@ from coderag_ci.eval.plots import Axis, Panel
 from coderag_ci.eval.results import DECIDES, Results, VariantResult
 from coderag_ci.render.text import counted
 
+T = TypeVar("T")
 _MRR = "final.chunk.mrr"
+_MOST_DRAWN = 60  # rows or lines of a figure
 _LOG_FROM = 8  # times the smallest value of a sweep, at which its axis turns logarithmic
 
 
@@ -23,7 +25,7 @@ def curve(results: Results) -> str:
         name: {float(k): Interval(value, None, None) for k, value in by_k.items() if k > 0}
         for name, by_k in results.recall_by_k.items()
     }
-    drawn = {name: values for name, values in drawn.items() if values}
+    drawn, cut = _first({name: values for name, values in drawn.items() if values})
     if not drawn:
         return ""
     lead = _lead(drawn)
@@ -32,14 +34,14 @@ def curve(results: Results) -> str:
     axis = Axis("chunks read, k (log scale)", "chunk Recall@k", log=True)
     return figure(
         plots.lines("curve", "Chunk Recall by k, one line a ranking", drawn, axis),
-        f"Share of the gold among the first k chunks of each ranking: {lead} has {values}.",
+        f"Share of the gold among the first k chunks of each ranking: {lead} has {values}.{cut}",
     )
 
 
 def intervals(results: Results) -> str:
     """Draw Recall@10 and MRR of each ranking with their intervals."""
     shown = (("recall@10", "Recall@10"), ("mrr", "MRR"))
-    rows = _rows(results, "chunk", [metric for metric, _ in shown])
+    rows, cut = _first(_rows(results, "chunk", [metric for metric, _ in shown]))
     if not rows:
         return ""
     panels = [
@@ -54,13 +56,13 @@ def intervals(results: Results) -> str:
     )
     return figure(
         plots.dots("intervals", "Chunk Recall@10 and MRR by ranking", list(rows), panels),
-        f"Chunk Recall@10 and MRR of each ranking with 95 % intervals: {lead} has {values}.",
+        f"Chunk Recall@10 and MRR of each ranking with 95 % intervals: {lead} has {values}.{cut}",
     )
 
 
 def packs(results: Results) -> str:
     """Draw pack Recall of each ranking at each number of tokens."""
-    rows = _rows(results, "pack", [f"recall@{quota}" for quota in QUOTAS])
+    rows, cut = _first(_rows(results, "pack", [f"recall@{quota}" for quota in QUOTAS]))
     if not rows:
         return ""
     series = {
@@ -76,20 +78,21 @@ def packs(results: Results) -> str:
     return figure(
         plots.dots("packs", "Pack Recall by ranking at three sizes", list(rows), [panel]),
         "Share of the gold that a pack filled from each ranking shows, with 95 % intervals: "
-        f"{lead} has {values}.",
+        f"{lead} has {values}.{cut}",
     )
 
 
 def latency(results: Results) -> str:
     """Draw the seconds of each stage."""
-    if not results.stages:
+    stages, cut = _first(results.stages)
+    if not stages:
         return ""
-    slowest, one = max(results.stages.items(), key=lambda item: item[1].median)
+    slowest, one = max(stages.items(), key=lambda item: item[1].median)
     return figure(
-        plots.bars("latency", "Seconds by stage: median and 95th percentile", results.stages),
+        plots.bars("latency", "Seconds by stage: median and 95th percentile", stages),
         f"Median seconds of each stage (bar) and 95th percentile (whisker): {slowest} takes the "
         f"longest with {one.median:.3f} s, a whole case {results.seconds.median:.3f} s "
-        f"(p95 {results.seconds.p95:.3f} s).",
+        f"(p95 {results.seconds.p95:.3f} s).{cut}",
     )
 
 
@@ -154,6 +157,7 @@ def _forest(found: Sequence[VariantResult]) -> str:
             rows[one.label] = [Interval(c.value, c.low, c.high) if c else None for c in some]
     if not rows:
         return ""
+    rows, cut = _first(rows)
     first = found[0].label
     titles = ("Δ pack Recall, 4,000 tokens", "Δ chunk MRR")
     panels = [
@@ -171,7 +175,7 @@ def _forest(found: Sequence[VariantResult]) -> str:
         plots.dots("variants", f"Differences of the variants from {first}", list(rows), panels,
                    zero=True),
         f"Paired difference of {counted(len(rows), 'variant')} from “{first}”, with 95 % "
-        f"intervals{ends}.",
+        f"intervals{ends}.{cut}",
     )  # fmt: skip
 
 
@@ -181,6 +185,13 @@ def _rows(results: Results, level: str, metrics: Sequence[str]) -> dict[str, lis
         for name in names_of(results)
     }
     return {name: some for name, some in rows.items() if any(some)}
+
+
+def _first(rows: Mapping[str, T]) -> tuple[dict[str, T], str]:
+    """Return the rows that a figure has room for, and a sentence where that is not all."""
+    more = len(rows) - _MOST_DRAWN
+    told = f" {more:,} more are not drawn." if more > 0 else ""
+    return dict(list(rows.items())[:_MOST_DRAWN]), told
 
 
 def _lead(names: Mapping[str, Any] | Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from coderag_ci.deadline import Deadline
 from coderag_ci.eval.cases import Case
 from coderag_ci.eval.sight import Sight
 from coderag_ci.gitrepo import GitRepo
-from coderag_ci.index import Index
+from coderag_ci.index import NOT_HERE, Index
 from coderag_ci.job import Found, Job, Ranking, Scored
 from coderag_ci.pack import Evidence
 from coderag_ci.pathrules import TEST, PathRules
@@ -96,9 +96,16 @@ def measure(
         rankings,
         ranking.prepared.index.size,
         {stage.name: stage.seconds for stage in recorder.stages},
-        tuple(found.degradations),
+        _limits(found),
         _tokens_of_first(ranking, count),
     )
+
+
+def _limits(found: Found) -> tuple[str, ...]:
+    """Return what the search went without, and what it could not keep for the next case."""
+    absent = any(skip.reason == NOT_HERE for skip in found.skipped)
+    told = ("what is not in this clone was not searched",) if absent else ()
+    return (*found.degradations, *told, *found.notes)
 
 
 def _tokens_of_first(ranking: Ranking, count: Counter) -> float:

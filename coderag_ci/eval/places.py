@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def _in_folder(folder: Path, name: str) -> Path | None:
 
 def _is_top(place: Path) -> bool:
     """Whether a folder is a repository itself, rather than a folder in one."""
-    if not place.is_dir():
+    if not os.path.isdir(place):  # a name may be too long
         return False
     try:
         repo = GitRepo(str(place))

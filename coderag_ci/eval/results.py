@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,8 +16,9 @@ from coderag_ci.eval import metrics
 from coderag_ci.eval.cases import Case, Skip
 from coderag_ci.eval.interval import Interval, Verdict, intervals, verdict
 from coderag_ci.eval.metrics import Counts, all_gold, nontest_gold, untouched_gold
-from coderag_ci.eval.outcome import Outcome
+from coderag_ci.eval.outcome import Outcome, gold_paths
 from coderag_ci.eval.run import Variant, digest_of
+from coderag_ci.files import read_whole
 from coderag_ci.segment import Array
 
 SCHEMA_VERSION = 1
@@ -108,6 +108,10 @@ class Results(msgspec.Struct, frozen=True):
     comparison: Comparison | None
     degradations: dict[str, int]
     tokens: float = 0.0
+
+
+class _Version(msgspec.Struct):
+    schema_version: int
 
 
 _KS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200)
@@ -293,14 +297,42 @@ def _degradations(outcomes: Sequence[Outcome]) -> dict[str, int]:
 
 def read(path: str) -> Results:
     """Read a results file. Raises SetupError where it is none."""
+    data = read_whole(path, "name a file that eval run wrote")
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=Results)
-    except OSError as error:
-        raise SetupError(f"{path}: {error.strerror}", "name a file that eval run wrote") from error
-    except (msgspec.MsgspecError, RecursionError) as error:
+        version = msgspec.json.decode(data, type=_Version).schema_version
+        if version != SCHEMA_VERSION:
+            raise SetupError(
+                f"{path}: schema version {version}, this coderag-ci reads {SCHEMA_VERSION}",
+                "run the evaluation again with this version",
+            )
+        found = msgspec.json.decode(data, type=Results)
+        _check(found)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise SetupError(
             f"{path} is not the results of eval run: {str(error)[:120]}", "make it again"
         ) from error
+    return found
+
+
+def _check(results: Results) -> None:
+    """Raise ValueError where what was read does not hold together, perhaps edited by hand."""
+    groups = [getattr(results, name) for name in _GROUPS]
+    groups += [variant.overall for variant in results.variants]
+    for name in ("by_kind", "by_language", "by_repo", "by_size"):
+        groups += getattr(results, name).values()
+    for group in groups:
+        for name, value in group.items():
+            kind = {"cases": int, "seconds": Seconds}.get(name, Figures)
+            msgspec.convert(value, kind)
+    if not results.variants:
+        raise ValueError("it holds no variant")
+    for one in (one for variant in results.variants for one in variant.outcomes):
+        gold, paths = len(one.case.gold), len(gold_paths(one.case))
+        for ranks in one.outcome.rankings.values():
+            if {len(ranks.chunk), len(ranks.chunk_nontest)} != {gold}:
+                raise ValueError(f"case {one.case.id}: its ranks are not those of its gold")
+            if {len(ranks.file), len(ranks.file_nontest)} != {paths}:
+                raise ValueError(f"case {one.case.id}: its ranks are not those of its files")
 
 
 def encode(results: Results) -> bytes:

@@ -24,6 +24,7 @@ from coderag_ci.errors import CoderagError, SetupError
 from coderag_ci.eval.cases import Case, Skip
 from coderag_ci.eval.outcome import Outcome, measure
 from coderag_ci.eval.sight import Sight, Unusable, see
+from coderag_ci.files import Journal, add_line
 from coderag_ci.gitrepo import Entry, GitRepo
 from coderag_ci.pathrules import PathRules
 from coderag_ci.progress import Progress
@@ -74,7 +75,7 @@ class _Slice:
     cases: Sequence[Case]
     variants: Sequence[Variant]
     base: Mapping[str, Any]
-    partial: Path | None
+    partial: str | None
 
 
 def run(plan: Plan, kept: Kept, progress: Progress) -> tuple[dict[str, list[Outcome]], list[Skip]]:
@@ -125,7 +126,7 @@ def _lacking(plan: Plan, case: Case, done: Mapping[tuple[str, str], Done]) -> bo
     return any((variant.label, case.id) not in done for variant in plan.variants)
 
 
-def _slices(plan: Plan, cases: Sequence[Case], partial: Path | None) -> dict[str, list[_Slice]]:
+def _slices(plan: Plan, cases: Sequence[Case], partial: str | None) -> dict[str, list[_Slice]]:
     """Cut each repository's cases into slices by date; the first has one case.
 
     It makes the index that the others start from.
@@ -149,7 +150,7 @@ def index_directory(repo: GitRepo, given: Path | None, name: str) -> Path:
     """Return where the indexes of evaluated views are kept, apart from those of ``context``."""
     if given is None:
         return repo.common_dir / "coderag-ci-eval"
-    folder = name.replace("/", "+").replace("\0", "+")[:200]
+    folder = name.replace("/", "+").replace("\0", "+")[:60]  # a sign may take four bytes
     return given / (f"+{folder}" if folder.strip(".") == "" else folder)
 
 
@@ -266,26 +267,27 @@ class Kept:
     by the process that ran it.
     """
 
-    def __init__(self, path: Path | None, fingerprint: str) -> None:
-        """``path``: None keeps nothing. Raises SetupError where it can not be written."""
+    def __init__(self, path: str | None, fingerprint: str) -> None:
+        """``path``: None keeps nothing.
+
+        Raises SetupError where it can not be written, or where another run does.
+        """
         self.path = path
-        self._fingerprint = fingerprint
+        self._journal = Journal(path) if path is not None else None
         self._done: dict[tuple[str, str, str], Done] = {}
         self.resumed = False
-        if path is not None and path.is_file():
-            self._read(path)
-        if path is not None and not self.resumed:
-            _write(path, fingerprint.encode() + b"\n", "wb")
+        if self._journal is not None:
+            self._read(self._journal, fingerprint.encode())
 
-    def _read(self, path: Path) -> None:
-        data = path.read_bytes()
+    def _read(self, journal: Journal, fingerprint: bytes) -> None:
+        data = journal.read()
         whole = data[: data.rfind(b"\n") + 1]
         lines = whole.split(b"\n")[:-1]
-        if not lines or lines[0].decode("utf-8", "replace") != self._fingerprint:
+        self.resumed = bool(lines) and lines[0] == fingerprint
+        journal.cut(len(whole) if self.resumed else 0)  # also what a stop left half-written
+        if not self.resumed:
+            add_line(journal.path, fingerprint)
             return
-        self.resumed = True
-        if len(whole) < len(data):  # what a stop left half-written
-            os.truncate(path, len(whole))
         for line in lines[1:]:
             try:
                 digest, done = msgspec.json.decode(line, type=tuple[str, Done])
@@ -300,25 +302,19 @@ class Kept:
 
     def drop(self) -> None:
         """Remove the file, once the results are written."""
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
+        if self._journal is not None:
+            self._journal.remove()
+
+    def close(self) -> None:
+        """Let another run go on from here."""
+        if self._journal is not None:
+            self._journal.close()
 
 
-def keep(path: Path | None, done: tuple[str, Done]) -> None:
+def keep(path: str | None, done: tuple[str, Done]) -> None:
     """Add a case (its digest, what it gave) to the file of those that are done."""
     if path is not None:
-        _write(path, msgspec.json.encode(done) + b"\n", "ab")
-
-
-def _write(path: Path, data: bytes, mode: str) -> None:
-    """Write in one call, so that lines of several processes do not mix. Raises SetupError."""
-    try:
-        with open(path, mode, buffering=0) as file:
-            file.write(data)
-    except OSError as error:
-        raise SetupError(
-            f"can not write {path}: {error.strerror}", "name another file with --out"
-        ) from error
+        add_line(path, msgspec.json.encode(done))
 
 
 def digest_of(case: Case) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from coderag_ci.eval.results import DECIDES, Comparison, Results
+from coderag_ci.progress import printable
 
 _COLUMNS = (
     ("chunk", "hit@1"),
@@ -41,7 +42,7 @@ def table_of(results: Results) -> str:
             lines += _comparison(variant.comparison)
     if results.comparison is not None:
         lines += ["", *_comparison(results.comparison)]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))  # names are data
 
 
 def _groups(results: Results) -> Iterator[str]:

@@ -79,8 +79,9 @@ def run(**given: Any) -> int:
     if out and os.path.isdir(out):
         raise SetupError(f"can not write {out}: it is a folder", "name a file with --out")
     lasting = out and (not os.path.exists(out) or os.path.isfile(out))
-    partial = Path(out + ".partial") if lasting else None
+    partial = out + ".partial" if lasting else None
     kept = Kept(partial, fingerprint(variants, base))
+    click.get_current_context().call_on_close(kept.close)
     if kept.resumed:
         progress.say(f"goes on from {partial}")
     index_dir = Path(given["index_dir"]).expanduser().absolute() if given["index_dir"] else None
@@ -88,8 +89,9 @@ def run(**given: Any) -> int:
     plan = Plan(wanted, variants, base, found, index_dir, jobs)
     outcomes, more = run_cases(plan, kept, progress)
     skipped = sorted([*skipped, *more], key=lambda skip: skip.line)
-    _tell(given["case_file"], skipped, progress)
-    if not outcomes[variants[0].label]:
+    none = not outcomes[variants[0].label]
+    _tell(given["case_file"], skipped, Progress(quiet=False) if none else progress)
+    if none:
         kept.drop()
         raise SetupError("no case could be run", "see what was skipped, above")
     made = results.results_of(
@@ -99,7 +101,7 @@ def run(**given: Any) -> int:
         write_whole(given["out"], results.encode(made))
         kept.drop()
     write_stdout((table.table_of(made) + "\n").encode())
-    return _verdict(made, floors, progress)
+    return _verdict(made, floors)
 
 
 def _base_settings(config_file: str | None) -> dict[str, Any]:
@@ -151,9 +153,12 @@ def _tell(case_file: str, skipped: Sequence[Skip], progress: Progress) -> None:
         progress.say(f"and {len(skipped) - _MOST_TOLD} more lines skipped; --out lists them")
 
 
-def _verdict(made: Results, floors: Sequence[tuple[str, float]], progress: Progress) -> int:
+def _verdict(made: Results, floors: Sequence[tuple[str, float]]) -> int:
+    """Return the exit code; why it is not 0 is said also where --quiet is given."""
     from coderag_ci.eval import results
+    from coderag_ci.progress import Progress
 
+    progress = Progress(quiet=False)
     code = EXIT_OK
     for name, least in floors:
         value = results.look_up(made, name)
