@@ -143,7 +143,7 @@ def _complain(error: CoderagError) -> None:
         to_stderr(f"coderag-ci: hint: {printable(error.hint)}")
     if workflow.is_github(os.environ):
         hint = f"; {error.hint}" if error.hint else ""
-        workflow.annotate(os.environ, "error", printable(error.message + hint))
+        workflow.annotate(os.environ, "error", error.message + hint)
 
 
 def _interrupted() -> int:

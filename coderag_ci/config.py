@@ -16,6 +16,7 @@ from coderag_ci.errors import UsageError
 
 FILE_NAME = ".coderag.yml"
 MAX_BYTES = 1 << 16
+_OTHERS = ("config", "index-dir", "models", "work", "version", "comment")  # no settings of a pack
 _DEEPEST = 16  # levels of brackets; PyYAML takes minutes over thousands
 
 Weight = Annotated[float, Meta(ge=0, le=1000)]
@@ -175,10 +176,27 @@ def _hint(key: str) -> str:
     return f"the default is {list(default) if isinstance(default, tuple) else default!r}"
 
 
+def unknown(environment: Mapping[str, str]) -> list[str]:
+    """Say of each ``CODERAG_*`` variable that is none of ours that it does nothing."""
+    import difflib
+
+    known = [_variable(key) for key in (*keys(), *_OTHERS)]
+    told = []
+    for name in sorted(environment):
+        if name.startswith("CODERAG_") and name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            told.append(f"{name} is no setting" + (f"; did you mean {near[0]}?" if near else ""))
+    return told
+
+
+def _variable(key: str) -> str:
+    return "CODERAG_" + key.upper().replace("-", "_").replace(".", "_")
+
+
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     found = {}
     for key in keys():
-        name = "CODERAG_" + key.upper().replace("-", "_").replace(".", "_")
+        name = _variable(key)
         if raw := environment.get(name, ""):
             default = value_of(Config(), key)
             value: Any = raw

@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import os
 import re
+import secrets
 import stat
 import subprocess
 import threading
@@ -213,7 +214,9 @@ class GitRepo:
         environment = {**os.environ, **_ENVIRONMENT}
         for name in _OF_A_HOOK if named else ():
             environment.pop(name, None)
-        arguments = ["rev-parse", "--is-bare-repository", "--absolute-git-dir", "--git-common-dir"]
+        between = f"--{secrets.token_hex(8)}"  # git prints it; a folder's name may hold a newline
+        arguments = ["rev-parse", "--is-bare-repository", between, "--absolute-git-dir", between]
+        arguments += ["--git-common-dir", between]
         arguments.append("--show-toplevel")  # comes last: it fails where there is no working tree
         try:
             done = subprocess.run(
@@ -225,10 +228,10 @@ class GitRepo:
             )
         except OSError as error:
             raise SetupError(f"git could not be started: {error}") from error
-        lines = [os.fsdecode(line) for line in done.stdout.removesuffix(b"\n").split(b"\n")]
-        if len(lines) < 3:
+        found = os.fsdecode(done.stdout).split(f"{between}\n")
+        if len(found) < 4:
             raise _git_error(arguments, done.stderr)
-        return [*lines, ""][:4]
+        return [text.removesuffix("\n") for text in found]
 
     @property
     def bare(self) -> bool:

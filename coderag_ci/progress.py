@@ -34,7 +34,7 @@ class Progress:
     def say(self, line: str) -> None:
         """Print one line to stderr."""
         if not self._quiet:
-            to_stderr(f"coderag-ci: {line}")
+            to_stderr(f"coderag-ci: {printable(line)}")
 
 
 def printable(text: str) -> str:
@@ -44,11 +44,13 @@ def printable(text: str) -> str:
 
 
 def to_stderr(text: str) -> None:
-    """Print to stderr; one that is closed, full or gone costs what is said, not the pack."""
+    """Print to stderr, without secrets; one that is closed, full or gone costs nothing else."""
+    from coderag_ci import redact
+
     if sys.stderr is None:
         return
     try:
-        print(text, file=sys.stderr, flush=True)
+        print(redact.line(text), file=sys.stderr, flush=True)
     except (OSError, ValueError):
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for good
 

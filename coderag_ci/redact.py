@@ -1,4 +1,4 @@
-"""Takes secrets out of a finished pack, before anything of it is written anywhere.
+"""Takes secrets out of a finished pack before anything of it is written, and out of each log line.
 
 A value is replaced by its kind and an ordinal, the same for the same value within a pack, wherever
 it stands: in diff, evidence, facts, paths, subjects, reasons, queries and notes.
@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from coderag_ci import pack, secretforms
+from coderag_ci import secretforms
 
 T = TypeVar("T")
+Pack = TypeVar("Pack", bound=msgspec.Struct)  # one with a trace and with counts of what is redacted
 _LEAST_EVERYWHERE = 8  # characters of a value that is looked for where nothing tells what it is
 _LEAST_CUT = 12  # of one that is cut
 _MARK = re.compile(r"‹redacted: ([a-z-]{1,30}) (\d{1,9})›")
@@ -23,12 +24,13 @@ _SETTINGS_FILE = re.compile(
 )
 
 
-def redacted(made: pack.Pack) -> pack.Pack:
+def redacted(made: Pack) -> Pack:
     """Return a pack without secrets, and with how many of each kind it shows; not sealed."""
     without = redact(made)
     counts: dict[str, int] = {}
-    bare = msgspec.structs.replace(without, trace=pack.Trace((), 0, 0, ()), redacted=None)
-    for text, _ in _texts(msgspec.to_builtins(bare), env=False):
+    shown = msgspec.to_builtins(without)
+    del shown["trace"], shown["redacted"]
+    for text, _ in _texts(shown, env=False):
         for kind, number in _MARK.findall(text):
             counts[kind] = max(counts.get(kind, 0), int(number))
     return msgspec.structs.replace(without, redacted=dict(sorted(counts.items())))
@@ -43,6 +45,11 @@ def redact(made: T) -> T:
     if not values.marks:
         return made
     return msgspec.convert(_map(plain, values.without), type(made))
+
+
+def line(text: str) -> str:
+    """Return a line for a log, without secrets."""
+    return redact([text])[0]
 
 
 class _Values:

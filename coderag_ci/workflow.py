@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from coderag_ci.errors import SetupError
-from coderag_ci.progress import to_stderr
+from coderag_ci.progress import printable, to_stderr
 
 MOST_SUMMARY = 1 << 20  # bytes of one step
 _CUT = "\n*Cut here: a summary holds no more. The artifact has all of it.*\n"
@@ -20,11 +20,11 @@ def is_github(environment: Mapping[str, str]) -> bool:
 
 def annotate(environment: Mapping[str, str], level: str, text: str) -> None:
     """Say something to whoever reads the run. ``level``: notice, warning or error."""
+    text = printable(text)
     if not is_github(environment):
         to_stderr(f"coderag-ci: {text}")
         return
-    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    to_stderr(f"::{level} title=coderag-ci::{escaped}")
+    to_stderr(f"::{level} title=coderag-ci::{text.replace('%', '%25')}")
 
 
 def set_outputs(environment: Mapping[str, str], outputs: Mapping[str, str]) -> None:

@@ -241,7 +241,7 @@ def test_annotations_and_outputs_are_one_line_each(
     path = tmp_path / "output"
     environment = {"GITHUB_ACTIONS": "true", "GITHUB_OUTPUT": str(path)}
     workflow.annotate(environment, "notice", "50 %\n::error::no")
-    assert capfd.readouterr().err == "::notice title=coderag-ci::50 %25%0A::error::no\n"
+    assert capfd.readouterr().err == "::notice title=coderag-ci::50 %25 ::error::no\n"
     workflow.set_outputs(environment, {"a": "1\nb=2", "c": ""})
     assert path.read_text() == "a=1 b=2\nc=\n"
     workflow.annotate({}, "notice", "plain")

@@ -12,7 +12,6 @@ import click
 from coderag_ci import workflow
 from coderag_ci.commands import options, publish
 from coderag_ci.errors import SetupError
-from coderag_ci.progress import printable
 
 if TYPE_CHECKING:
     from coderag_ci.ci import WorkflowRun
@@ -113,7 +112,7 @@ def receive(artifact_name: str, work: str) -> None:
     try:
         return _receive(run, artifact_name, Path(work, "received", "pack.json"))
     except SetupError as error:
-        return _nothing(printable(error.message), "warning")
+        return _nothing(error.message, "warning")
 
 
 def _receive(run: WorkflowRun, name: str, path: Path) -> None:

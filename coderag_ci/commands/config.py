@@ -7,6 +7,7 @@ import os
 import click
 
 from coderag_ci.commands import options
+from coderag_ci.progress import printable
 
 
 @click.command()
@@ -31,5 +32,5 @@ def config(
     width = max(map(len, keys()))
     for key in keys():
         value = msgspec.json.encode(value_of(found.config, key)).decode()
-        click.echo(f"{key:{width}}  {value}  ({found.sources[key]})")
-    click.echo(f"{'index-dir':{width}}  {options.index_directory(git, index_dir)}")
+        click.echo(printable(f"{key:{width}}  {value}  ({found.sources[key]})"))
+    click.echo(printable(f"{'index-dir':{width}}  {options.index_directory(git, index_dir)}"))

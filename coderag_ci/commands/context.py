@@ -88,7 +88,7 @@ def _print_trace(pack: Pack) -> None:
         note = f"  ({printable(stage.note)})" if stage.note else ""
         to_stderr(f"{stage.name:10} {stage.seconds:7.3f} s  {counts}{note}")
     for query in pack.trace.queries:
-        to_stderr(f"query      {query['path']} {query['unit']}")
+        to_stderr(f"query      {printable(query['path'])} {printable(query['unit'])}")
 
 
 def write(text: str, output: str | None) -> None:

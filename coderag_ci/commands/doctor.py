@@ -11,6 +11,7 @@ import click
 from coderag_ci import __version__
 from coderag_ci.commands import options
 from coderag_ci.errors import EXIT_OK, EXIT_SETUP, CoderagError
+from coderag_ci.progress import printable
 
 _PACKAGES = (
     "GitPython", "unidiff", "tree-sitter", "rank-bm25", "fastembed", "onnxruntime", "numpy",
@@ -44,7 +45,7 @@ def doctor(
         problems.append(f"{error.message}. {error.hint}")
     click.echo("")
     for problem in problems:
-        click.echo(f"to mend: {problem}")
+        click.echo(printable(f"to mend: {problem}"))
     click.echo("nothing to mend" if not problems else f"{len(problems)} to mend")
     return EXIT_SETUP if problems else EXIT_OK
 
@@ -102,15 +103,16 @@ def _repository(
         problems.append(
             "the clone is shallow: history and merge bases may be missing. git fetch --unshallow"
         )
-    click.echo(f"repository   {', '.join(state)}")
+    click.echo(printable(f"repository   {', '.join(state)}"))
     default = git.default_branch()
-    click.echo(f"default      {default or 'none found'}")
+    click.echo(printable(f"default      {default or 'none found'}"))
     if default is None and head:
         problems.append("no default branch was found. git remote set-head origin --auto")
     kept = store.Store(options.index_directory(git, index_dir))
     counts = kept.counts()
     kept.close()
-    click.echo(f"store        {kept.path} ({counts['rows']} blobs, {counts['bytes'] / 1e6:.1f} MB)")
+    size = f"{counts['rows']} blobs, {counts['bytes'] / 1e6:.1f} MB"
+    click.echo(printable(f"store        {kept.path} ({size})"))
     problems += [f"{note}. Name a folder with --index-dir" for note in kept.notes]
     settings = options.read_config(git, config_file, flags, ci.detect({**os.environ, "CI": ""}), "")
     _models(settings.config.embedding_model, settings.config.rerank_model, problems)
@@ -124,13 +126,13 @@ def _models(embedding: str, rerank: str, problems: list[str]) -> None:
         label: str, name: str, plain: tuple[str, ...], load: Callable[[str], object]
     ) -> None:
         if name in plain:
-            click.echo(f"{label:12} {name}")
+            click.echo(printable(f"{label:12} {name}"))
             return
         try:
             load(name)
-            click.echo(f"{label:12} {name} (loads)")
+            click.echo(printable(f"{label:12} {name} (loads)"))
         except ModelUnavailable as error:
-            click.echo(f"{label:12} {name} (not available)")
+            click.echo(printable(f"{label:12} {name} (not available)"))
             problems.append(f"{label}: {error}. Name a directory with the model's files, or none")
 
     describe("embedding", embedding, ("none",), Embedder)

@@ -10,6 +10,7 @@ import click
 
 from coderag_ci.commands import options
 from coderag_ci.errors import EXIT_DEGRADED, EXIT_OK, UsageError
+from coderag_ci.progress import printable
 
 if TYPE_CHECKING:
     from coderag_ci.config import Config
@@ -108,7 +109,7 @@ def _warm(git: GitRepo, kept: Store, commit: str, config: Config, quiet: bool) -
 
 def _print_stats(kept: Store) -> None:
     counts = kept.counts()
-    click.echo(f"store      {kept.path}")
+    click.echo(printable(f"store      {kept.path}"))
     click.echo(f"blobs      {counts['rows']}")
     click.echo(f"vectors    {counts['vectors']}")
     click.echo(f"commits    {counts['commits']}")

@@ -168,10 +168,14 @@ def job_for(
     """
     from coderag_ci import change as changes
     from coderag_ci import ci
+    from coderag_ci import config as settings
     from coderag_ci.deadline import IN_CI, Deadline
     from coderag_ci.job import Job
     from coderag_ci.progress import Progress
 
+    progress = Progress(given["quiet"])
+    for line in settings.unknown(os.environ):
+        progress.say(line)
     surroundings = ci.detect(os.environ)
     made = changes.resolve(repo, wanted, surroundings)
     read = read_config(repo, given["config_file"], flags, surroundings, made.merge_base)
@@ -180,7 +184,7 @@ def job_for(
     unsaid = surroundings.active and read.sources["deadline"] == "default"
     seconds = IN_CI if unsaid else config.deadline
     end = Deadline(min((time for time in (seconds, limit) if time), default=0))
-    return Job(repo, made, config, directory, end, Progress(given["quiet"]), redact=redact)
+    return Job(repo, made, config, directory, end, progress, redact=redact)
 
 
 def results_of(files: Sequence[str], repo: GitRepo) -> list[Result] | None:

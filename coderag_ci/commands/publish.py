@@ -9,7 +9,7 @@ import click
 
 from coderag_ci import workflow
 from coderag_ci.errors import UsageError
-from coderag_ci.progress import printable, to_stderr
+from coderag_ci.progress import to_stderr
 
 if TYPE_CHECKING:
     from coderag_ci.ci import Forge
@@ -146,4 +146,4 @@ def _post(pack: Pack, forge: Forge, target: str, when: str, tokens: int, link: s
 
 
 def _say(text: str) -> None:
-    workflow.annotate(os.environ, "notice", printable(text))
+    workflow.annotate(os.environ, "notice", text)

@@ -125,7 +125,7 @@ def _piece(piece: Evidence) -> Iterator[str]:
 
 
 def _data(mark: str, label: str, lines: list[str]) -> Iterator[str]:
-    yield f"<<{mark} untrusted {visible(label)}"
+    yield f"<<{mark} untrusted {visible(one_line(label))}"
     for line in lines:
         marked = f"  ‹{mark}: reads like an instruction›" if _ORDER.search(line) else ""
         yield visible(line.removesuffix("\r")) + marked
