@@ -355,7 +355,7 @@ _WHAT = {
 }
 _STANDS = {
     "gone": "which the change takes away",
-    "kept": "which stands in the changed lines before and after",
+    "kept": "which the changed lines have before and after",
     "new": "which the change adds",
 }
 
@@ -451,10 +451,10 @@ def _uses_reason(search: Search, asked: Asked, doc: int) -> str:
     found = []
     for name, link in links:
         alias = f" as `{link.name}`" if link.name != name else ""
-        found.append(
-            f"{_VERBS[link.use.kind]} `{name}`{alias} (line {link.use.line})"
-            f"{_LEVELS[link.level].format(of=link.of)}"
-        )
+        how = _LEVELS[link.level].format(of=link.of)
+        if (link.use.kind, link.level) == ("import", Level.IMPORTED):
+            how = ""  # the verb says so
+        found.append(f"{_VERBS[link.use.kind]} `{name}`{alias} (line {link.use.line}){how}")
     found += [
         said
         for used in used_names(asked.units)

@@ -116,14 +116,15 @@ class Channel(msgspec.Struct, frozen=True):
 
 
 def telling(channels: Sequence[Channel]) -> list[Channel]:
-    """Return the reasons worth reading: the best links by name and history, then by words.
+    """Return the reasons worth reading: a use of what changed, other links, then by words.
 
-    A link of a late rank tells nothing, unless there is no other reason.
+    Any other link of a late rank tells nothing, unless there is no other reason.
     """
     ordered = sorted(channels, key=lambda channel: (channel.rank, channel.name))
-    links = [c for c in ordered if c.name not in LEXICAL and c.rank <= _TELLING_RANK]
+    uses = [channel for channel in ordered if channel.name == "uses"]
+    others = [c for c in ordered if c.name not in ("uses", *LEXICAL) and c.rank <= _TELLING_RANK]
     by_words = [channel for channel in ordered if channel.name in LEXICAL]
-    return [*links[:_MOST_LINKS], *by_words[:1]] or ordered[:1]
+    return [*[*uses, *others][:_MOST_LINKS], *by_words[:1]] or ordered[:1]
 
 
 class Evidence(msgspec.Struct, frozen=True):

@@ -187,6 +187,32 @@ def test_the_reason_is_the_one_that_tells_most() -> None:
     assert line(words).endswith("shares `x`")
 
 
+def test_a_fact_of_one_place_takes_one_line() -> None:
+    """A reviewer reads one line and clicks in it, rather than on a line of its own below."""
+
+    def lines(text: str, *places: Place, more: int = 0) -> list[str]:
+        fact = Fact("partner not changed", text, places, more)
+        shown = comment.render(replaced(facts=(fact,), evidence=()), 2000)
+        link = "https://github.com/o/r/blob/2222222222222222222222222222222222222222"
+        return re.findall("^ *- .*", shown.replace(link, ""), re.MULTILINE)
+
+    place = Place("shop/a.py", 3, "f")
+    kind = "- **partner not changed**: "
+    assert lines("`shop/a.py` is", place) == [f"{kind}[`shop/a.py`](/shop/a.py#L3) is"]
+    assert lines("none names `f`", place) == [
+        f"{kind}none names `f` ([`shop/a.py:3`](/shop/a.py#L3))"
+    ]
+    assert len(lines("none names `f`", place, more=1)) == 3
+    assert lines("nowhere", more=1) == [f"{kind}nowhere", "  - and 1 more"]
+
+
+def test_a_long_name_in_the_graph_keeps_its_end() -> None:
+    """Of a method of a class with a long name a reviewer wants the method's own name."""
+    piece = msgspec.structs.replace(EVIDENCE, symbol="SecureCookieSessionInterface.save_session")
+    text = comment.render(replaced(evidence=(piece,)), 2000)
+    assert '["…cureCookieSessionInterface.save_session"]' in text
+
+
 def test_where_lines_came_from_is_folded() -> None:
     """What the changed lines came from is there for whoever asks, and in nobody's way."""
     fact = Fact("why it was so", "lines came with `Fix it`", (Place("shop/tax.py", 3),))

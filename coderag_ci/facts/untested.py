@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coderag_ci.facts.given import Given, count, fact, units_at
+from coderag_ci.facts.given import Given, count, fact, quote, units_at
 from coderag_ci.pack import Fact, Place
 from coderag_ci.parse.languages import language_of
 from coderag_ci.parse.terms import name_hash
@@ -30,4 +30,6 @@ def facts(given: Given) -> list[Fact]:
     if not unnamed:
         return []
     text = f"no test refers by name to {count(len(unnamed), 'changed unit')}"
+    if len(unnamed) == 1:
+        text = f"no test refers by name to {quote(unnamed[0].symbol)}"
     return [fact("no test by name", text, unnamed)]

@@ -134,19 +134,27 @@ def _limit(degradation: str) -> list[str]:
 
 
 def _fact(fact: Fact, pack: Pack) -> Iterator[str]:
+    """Yield a line, with the place in it where that is one, else a line for each place."""
     kind = "" if fact.kind == _LATE else f"**{prose(fact.kind)}**: "
-    named = re.findall(r"`([^`]*)`", fact.text)
+    text = prose(fact.text)
     shown = []
+    before = ""
     for place in fact.places[:_MOST_PLACES]:
-        label = f"line {place.line}" if place.path in named else code(f"{place.path}:{place.line}")
-        named = [place.path]
+        label = code(f"{place.path}:{place.line}")
+        label = f"line {place.line}" if place.path == before else label
+        before = place.path
         name = f" {code(place.symbol)}" if place.symbol and place.symbol not in fact.text else ""
         shown.append(_linked(label, pack, place.path, place.line, place.line) + name)
     if more := fact.more + len(fact.places[_MOST_PLACES:]):
         shown.append(f"and {more} more")
-    alone = len(shown) == 1 and shown[0].startswith(("line ", "[line "))
-    yield f"- {kind}{prose(fact.text)}{f' ({shown[0]})' if alone else ''}"
-    yield from (f"  - {place}" for place in shown if not alone)
+    if len(fact.places) == 1 and not fact.more:
+        place = fact.places[0]
+        named = _linked(code(place.path), pack, place.path, place.line, place.line)
+        linked = text.replace(code(place.path), named, 1)
+        yield f"- {kind}{linked if linked != text else f'{text} ({shown[0]})'}"
+    else:
+        yield f"- {kind}{text}"
+        yield from (f"  - {place}" for place in shown)
 
 
 def _linked(label: str, pack: Pack, path: str, start: int, end: int) -> str:
@@ -162,11 +170,10 @@ def _line(number: int, piece: Evidence, pack: Pack) -> str:
 
 
 def _reason(piece: Evidence) -> str:
-    """Return the one reason that tells most: that it uses what changed, else of links the best."""
+    """Return the one reason that tells most: rather a link of its own than one of its file."""
     some = telling(piece.channels)
-    uses = [channel for channel in piece.channels if channel.name == "uses"]
     links = [channel for channel in some if channel.name not in (*_OF_FILES, *LEXICAL)]
-    return next((channel.reason for channel in (*uses, *links, *some)), piece.kind)
+    return next((channel.reason for channel in (*links, *some)), piece.kind)
 
 
 def _code(piece: Evidence) -> Iterator[str]:
@@ -202,9 +209,12 @@ def _graph(graph: Impact) -> Iterator[str]:
 
 
 def _label(node: Node) -> str:
-    """Return a label in which nothing is Mermaid's or HTML's: what is no word is a number."""
+    """Return a label in which nothing is Mermaid's or HTML's: what is no word is a number.
+
+    Of a long one the end is shown, where a method's own name is.
+    """
     text = one_line(visible(node.label))
-    text = text if len(text) <= _LABEL else text[: _LABEL - 1] + "…"
+    text = text if len(text) <= _LABEL else "…" + text[1 - _LABEL :]
     return re.sub(r"[^\w .:/…]", lambda match: f"#{ord(match[0])};", text)
 
 
@@ -216,7 +226,9 @@ def _foot(pack: Pack, facts: int, pieces: int) -> Iterator[str]:
     if more := len(pack.evidence) - pieces:
         cut.append(f"{counted(more, 'piece')} of the pack")
     if more := len(pack.dropped) + pack.dropped_more:
-        cut.append(f"{more:,} found that did not fit the pack")
+        cut.append(f"{more:,} found that are not in the pack")
+    if pack.lint and (number := len(pack.lint.found) + pack.lint.more):
+        cut.append(f"{counted(number, 'finding')} of linters on changed lines")
     if told := redaction(pack):
         yield f"{prose(told)}  "
     if cut:
