@@ -406,3 +406,21 @@ def test_a_pattern_that_is_none_is_refused(repository: Repository, command: Comm
     result = command("context", "--base", "HEAD", cwd=repository.path)
     assert result.code == EXIT_USAGE
     assert "not a gitignore pattern" in result.err
+
+
+@pytest.mark.parametrize("key", ["embedding-model", "rerank-model", "tokenizer"])
+def test_ci_takes_no_model_out_of_the_change(
+    repository: Repository, command: Command, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    """A change could bring a folder with the name of the model that the base asks for."""
+    name = "org/model.json"
+    repository.commit({FILE: f"{key}: {name}\n"})
+    repository.commit({name if key == "tokenizer" else f"{name}/model.onnx": "evil"})
+    monkeypatch.setenv("CI", "true")
+    done = command("context", "--base", "HEAD~1", cwd=repository.path)
+    assert done.code == EXIT_USAGE
+    assert f"{key}: {name} ({FILE} of " in done.err
+    assert "is in the work tree" in done.err
+    repository.commit({FILE: None})
+    repository.commit({"none/a": "x", "heuristic/a": "x", "estimate/a": "x"})
+    assert command("context", "--base", "HEAD~1", cwd=repository.path).code == EXIT_OK

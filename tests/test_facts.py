@@ -662,3 +662,38 @@ def test_a_new_path_with_hidden_characters_is_named(
     """Two paths that look the same are not the same file."""
     found = facts_of(command, repository, {"a.py": "x = 1\n"}, {"a\u200b.py": "x = 1\n"})
     assert "U+200B" in found["hidden characters"][0]["text"]
+
+
+# ---- our own settings
+
+
+def test_a_change_of_our_settings_is_told(repository: Repository, command: Command) -> None:
+    """In CI it is judged by the old ones: a reviewer has to see that they will be others."""
+    before = {"a.py": "x = 1\n", ".coderag.yml": "budget: 20000\n"}
+    after = {"a.py": "x = 2\n", ".coderag.yml": "budget: 20000\nexclude: [a.py]\nrecall: 5\n"}
+    (fact,) = facts_of(command, repository, before, after)["settings"]
+    assert fact["text"] == (
+        ".coderag.yml changes recall, exclude; in CI those of the base count, not these"
+    )
+    assert places(fact) == [(".coderag.yml", 1)]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, "changes top-k; in CI those of the base count, not these"),
+        ("top-k: 7 # seven\n", "is changed, but no setting in it"),
+        ("top-k: [", "is changed, and one side of it is not valid; in CI"),
+    ],
+)
+def test_other_changes_of_our_settings(
+    repository: Repository,
+    command: Command,
+    content: str | None,
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file that goes, that says the same, or that can not be read is told as what it is."""
+    monkeypatch.setenv("CI", "true")
+    found = facts_of(command, repository, {".coderag.yml": "top-k: 7\n"}, {".coderag.yml": content})
+    assert found["settings"][0]["text"].startswith(f".coderag.yml {text}")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from coderag_ci.sarif import Result
 
 F = TypeVar("F", bound=Callable[..., Any])
+_NO_FILES = ("none", "bundled", "heuristic", "learned", "estimate")  # whatever the work tree has
 
 
 quiet = click.option("--quiet", "-q", is_flag=True, help="Say nothing on stderr but errors.")
@@ -273,6 +274,29 @@ def read_config(
         if found[1] is None:
             raise UsageError(f"{label} is larger than 64 KiB", "keep only settings in it")
         text = found[1].decode("utf-8", "replace")
-    return config.resolve(
-        text, label, os.environ, {k: v for k, v in flags.items() if v is not None}
-    )
+    given_flags = {key: value for key, value in flags.items() if value is not None}
+    read = config.resolve(text, label, os.environ, given_flags)
+    if ci.active:
+        _refuse_files_of_the_change(repo, read)
+    return read
+
+
+def _refuse_files_of_the_change(repo: GitRepo, read: Resolved) -> None:
+    """In CI no model and no tokenizer comes out of the work tree, where the change has its files.
+
+    Raises UsageError.
+    """
+    from coderag_ci.config import value_of
+    from coderag_ci.errors import UsageError
+
+    for key in ("embedding-model", "rerank-model", "tokenizer"):
+        name = value_of(read.config, key)
+        place = Path(os.path.expanduser(name)).resolve()
+        if name in _NO_FILES or repo.root is None:
+            continue
+        if place.exists() and place.is_relative_to(repo.root):
+            raise UsageError(
+                f"{key}: {name} ({read.sources[key]}) is in the work tree, where a change may "
+                "bring its own",
+                "in CI, keep it outside of the checkout",
+            )

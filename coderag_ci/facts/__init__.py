@@ -12,6 +12,7 @@ from coderag_ci.facts import (
     documented,
     partner,
     reason,
+    settings,
     signature,
     twin,
     unseen,
@@ -21,6 +22,7 @@ from coderag_ci.facts.given import Given
 from coderag_ci.pack import Fact
 
 _KINDS = (
+    settings,
     unseen,
     dangling,
     signature,
