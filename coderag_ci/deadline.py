@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 IN_CI = 120.0  # seconds, where nobody says otherwise
+DIFF = 30.0  # seconds that the diff may take by any deadline: without it there is no pack
 
 # Seconds that have to be left
 MODEL = 4.0  # to load a model, and to read the history

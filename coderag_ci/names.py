@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from coderag_ci import assemble, findings, tokens
-from coderag_ci.deadline import Deadline
+from coderag_ci import assemble, findings, tokens, view
+from coderag_ci.deadline import Deadline, LateError
 from coderag_ci.diff import Diff
 from coderag_ci.errors import CoderagError
 from coderag_ci.index import Doc
@@ -28,18 +28,18 @@ _MOST_NAMES = 12
 _MOST_FILES = 40
 _MOST_PLACES = 3  # in a file
 _AROUND = 3  # lines
-_LEAST_SECONDS = 0.5  # also where the deadline has passed
+_LEAST_SECONDS = 1.0  # also where the deadline has passed
 _MOST_SECONDS = 20.0
 _FRAME = 400  # tokens of header and instructions
 
 
 def search(
-    job: Job, diff: Diff, head: View, rules: PathRules, recorder: Recorder, why: str
+    job: Job, diff: Diff, head: View | None, rules: PathRules, recorder: Recorder, why: str
 ) -> Found:
     """Show the diff, and the lines elsewhere that hold its names. ``why``: what went wrong.
 
-    Needs neither the store nor a parser nor a model. Where git fails, too, the diff alone is
-    shown.
+    Needs neither the store nor a parser nor a model. Where git fails, too, or hangs, the diff
+    alone is shown. ``head``: the view, where it is known.
     """
     count = tokens.counter(job.config.tokenizer)
     quota = int(job.config.budget * job.config.diff_share)
@@ -53,21 +53,36 @@ def search(
         found.used_diff += linted
         left = max(0, job.config.budget - found.used_diff - _FRAME)
         found.quota_evidence = left
+        seconds = min(_MOST_SECONDS, max(_LEAST_SECONDS, job.deadline.left()))
         try:
-            hits = _hits(job, diff, head, rules)
-            found.evidence, found.used_evidence, found.dropped, found.tries = (
-                assemble.assemble_evidence(
-                    hits, [], diff, left, job.config.top_k, count, Texts(job.repo, head)
-                )
+            assembled = Deadline(seconds).run(
+                lambda: _evidence(job, diff, head, rules, left, count, seconds), 0
             )
-        except (CoderagError, OSError) as error:
+            found.evidence, found.used_evidence, found.dropped, found.tries = assembled
+        except (CoderagError, OSError, LateError) as error:
             recorder.degradations.append(f"no search for names: {error}")
         counts["evidence"] = len(found.evidence)
     found.degradations = recorder.degradations
     return found
 
 
-def _hits(job: Job, diff: Diff, head: View, rules: PathRules) -> list[assemble.Hit]:
+def _evidence(
+    job: Job,
+    diff: Diff,
+    head: View | None,
+    rules: PathRules,
+    quota: int,
+    count: tokens.Counter,
+    seconds: float,
+) -> assemble.Assembled:
+    head = head or view.head_view(job.repo, job.change.kind, job.change.head, rules)
+    hits = _hits(job, diff, head, rules, seconds / 2)
+    return assemble.assemble_evidence(
+        hits, [], diff, quota, job.config.top_k, count, Texts(job.repo, head)
+    )
+
+
+def _hits(job: Job, diff: Diff, head: View, rules: PathRules, seconds: float) -> list[assemble.Hit]:
     """Return the places of the names, those in the files that hold the rarest names first."""
     wanted = names_of(diff)
     if not wanted:
@@ -76,7 +91,7 @@ def _hits(job: Job, diff: Diff, head: View, rules: PathRules) -> list[assemble.H
     changed = {file.path for file in diff.files}
     places: dict[str, dict[str, list[int]]] = {}
     word = re.compile(rf"\b(?:{'|'.join(map(re.escape, wanted))})\b")
-    for path, number, line in job.repo.grep(wanted, job.change.sides, _seconds(job.deadline)):
+    for path, number, line in job.repo.grep(wanted, job.change.sides, seconds):
         if path in changed or path not in blobs or rules.flags(path) & (GENERATED | VENDORED):
             continue
         for name in word.findall(line):
@@ -112,10 +127,6 @@ def _hit(
     )
     channel = Channel("names", rank, f"holds {', '.join(names)}")
     return assemble.Hit(doc, {"final": round(score, 9)}, {"names": rank}, lambda: (channel,))
-
-
-def _seconds(deadline: Deadline) -> float:
-    return min(_MOST_SECONDS, max(_LEAST_SECONDS, deadline.left() / 2))
 
 
 def names_of(diff: Diff) -> list[str]:

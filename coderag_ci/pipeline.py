@@ -9,7 +9,7 @@ import msgspec
 from coderag_ci import __version__, diff, findings, pack, view
 from coderag_ci.config import Config, keys, value_of
 from coderag_ci.diff import Diff
-from coderag_ci.errors import CoderagError, where_raised
+from coderag_ci.errors import CoderagError, SetupError, where_raised
 from coderag_ci.job import Found, Job
 from coderag_ci.links import web_address
 from coderag_ci.pathrules import PathRules, Skipped
@@ -32,22 +32,24 @@ def make_pack(job: Job) -> pack.Pack:
     """
     recorder = Recorder()
     rules = PathRules(job.config)
-    found, head = _compare(job, rules, recorder)
+    found, head = _compare_in_time(job, rules, recorder)
     if not found.files:
         lint, _ = findings.of_change(job.results, found, 0, len)
         return _seal(job, found, Found(lint=lint), recorder)
-    head = head or _head_view(job, rules)
     return _seal(job, found, _search(job, found, head, rules, recorder), recorder)
 
 
-def _search(job: Job, found: Diff, head: View, rules: PathRules, recorder: Recorder) -> Found:
+def _search(
+    job: Job, found: Diff, head: View | None, rules: PathRules, recorder: Recorder
+) -> Found:
     """Search the index, or, where that fails or takes too long, for the names of the diff."""
     from coderag_ci import deadline, names, search
 
     made = Recorder()
     try:
         result = job.deadline.run(
-            lambda: search.search(job, found, head, rules, made), deadline.SEARCH
+            lambda: search.search(job, found, head or _head_view(job, rules), rules, made),
+            deadline.SEARCH,
         )
     except deadline.LateError as error:
         why = str(error)
@@ -79,6 +81,19 @@ def explain(job: Job, place: str) -> Explanation:
     return redact.redact(told) if job.redact else told
 
 
+def _compare_in_time(job: Job, rules: PathRules, recorder: Recorder) -> tuple[Diff, View | None]:
+    """Compare as below, but do not wait for a git that never answers. Raises SetupError."""
+    from coderag_ci.deadline import DIFF, LateError
+
+    late = min(0.0, job.deadline.left() - DIFF)
+    try:
+        return job.deadline.run(lambda: _compare(job, rules, recorder), late)
+    except LateError as error:
+        raise SetupError(
+            "git gave no diff before the deadline", "give more time with --deadline"
+        ) from error
+
+
 def _compare(job: Job, rules: PathRules, recorder: Recorder) -> tuple[Diff, View | None]:
     """Return the diff, and the head view where it takes part in making the diff."""
     head = _head_view(job, rules) if job.change.kind == "worktree" else None
@@ -90,11 +105,7 @@ def _compare(job: Job, rules: PathRules, recorder: Recorder) -> tuple[Diff, View
 
 
 def _head_view(job: Job, rules: PathRules) -> View:
-    if job.change.kind == "worktree":
-        return view.working_view(job.repo, rules)
-    if job.change.kind == "staged":
-        return view.staged_view(job.repo, rules)
-    return view.commit_view(job.repo, job.change.head, rules)
+    return view.head_view(job.repo, job.change.kind, job.change.head, rules)
 
 
 def _seal(job: Job, found: Diff, result: Found, recorder: Recorder) -> pack.Pack:

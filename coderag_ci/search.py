@@ -111,9 +111,11 @@ def _search(
             degradations.append("no facts: deadline")
         else:
             merge_base = job.change.merge_base
+            left = job.deadline.left() - deadline.LINKS
             given = Given(
-                job.repo, merge_base, diff, head_rows, base_rows, index, graph, texts, rules, past
-            )
+                job.repo, merge_base, diff, head_rows, base_rows, index, graph, texts, rules, past,
+                left,
+            )  # fmt: skip
             collected = facts.collect(given)
             found.skipped = [*found.skipped, *(Skipped("…", limit) for limit in given.limits)]
         found.facts, found.used_facts = assemble.assemble_facts(
@@ -197,6 +199,9 @@ def _index(
     late = sum(skip.reason.startswith("deadline") for skip in update.skipped)
     if late:
         degradations.append(f"deadline: {late} files were not indexed")
+    absent = sum(skip.reason == indexing.NOT_HERE for skip in update.skipped)
+    if absent:
+        degradations.append(f"not in this clone: {counted(absent, 'file')}")
     found.indexed, found.reused = update.indexed, update.reused
     found.skipped = [*head.skipped, *update.skipped, *opened.skipped]
     found.unread = {
@@ -225,10 +230,12 @@ def _evidence_docs(
     for file in sorted(diff.files, key=lambda f: (-f.added - f.deleted, f.path)):
         lines = file.touched_lines()
         for number in index.docs_of(file.path) if lines else ():
+            if not allowed[number]:  # thousands are in a vendored tree
+                continue
             doc = index.doc(number)
             if any(line in lines for line in range(doc.start, doc.end + 1)):
                 whole = doc.symbol or doc.start > 1  # the head of a file is imports
-                if allowed[number] and whole and file.status != "added":
+                if whole and file.status != "added":
                     own.append(number)
                 allowed[number] = False
     return own, allowed

@@ -50,6 +50,15 @@ class View:
         return state.hexdigest()
 
 
+def head_view(repo: GitRepo, kind: str, head: str, rules: PathRules) -> View:
+    """See the newer side of a change of a kind. ``head``: its commit, where it is one."""
+    if kind == "worktree":
+        return working_view(repo, rules)
+    if kind == "staged":
+        return staged_view(repo, rules)
+    return commit_view(repo, head, rules)
+
+
 def commit_view(repo: GitRepo, commit: str, rules: PathRules) -> View:
     """See a commit's tree, through git objects alone."""
     return _view(repo.tree(commit), rules)

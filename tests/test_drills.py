@@ -13,21 +13,24 @@ The ladder and what has no other place stand here; those marked ``drill`` take r
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import coderag_ci
-from coderag_ci import change, ci, models, pipeline, queries, search, store
+from coderag_ci import change, ci, models, names, pipeline, queries, search, store
 from coderag_ci.config import Config
 from coderag_ci.deadline import IN_CI, LINKS, RERANK, SEARCH, Deadline
-from coderag_ci.errors import EXIT_DEGRADED
+from coderag_ci.errors import EXIT_DEGRADED, EXIT_SETUP
 from coderag_ci.gitrepo import GitRepo
 from coderag_ci.job import Job
 from coderag_ci.pack import Pack
@@ -52,8 +55,9 @@ def _patiently(event: threading.Event, _: float) -> bool:
     return event.wait()
 
 
-def _late(_event: threading.Event, _seconds: float) -> bool:
-    return False
+def _late(event: threading.Event, seconds: float) -> bool:
+    """Wait for the diff alone, of 60 seconds."""
+    return event.wait() if seconds == 60 else False
 
 
 def timed(repository: Repository, deadline: Deadline, **settings: Any) -> Pack:
@@ -163,6 +167,55 @@ def test_with_git_down_after_the_diff_the_diff_is_left(
     ]
 
 
+@pytest.fixture
+def hanging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Return a function that makes a command of git hang until the test ends."""
+    pipe = tmp_path / "hanging"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDWR)
+    real = shutil.which("git")
+
+    def hang(word: str) -> None:
+        git = tmp_path / "bin" / "git"
+        git.parent.mkdir()
+        git.write_text(f'#!/bin/sh\ncase " $* " in *" {word} "*) exec cat {pipe};; esac\n')
+        with git.open("a") as file:
+            file.write(f'exec {real} "$@"\n')
+        git.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{git.parent}:{os.environ['PATH']}")
+
+    yield hang
+    os.close(end)
+
+
+@pytest.mark.parametrize("word", ["ls-tree", "grep"])
+def test_a_git_that_hangs_after_the_diff_leaves_the_diff(
+    repository: Repository, hanging: Any, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    """A file system that does not answer must not hold the build."""
+    shop(repository)
+    hanging(word)
+    monkeypatch.setattr(names, "_MOST_SECONDS", 0.05)
+    pack = timed(repository, Deadline(60, Clock(), _late))
+    assert len(pack.diff) == pack.change.files > 0
+    assert pack.evidence == ()
+    assert pack.degradations[0].startswith("no search of the index: deadline")
+
+
+def test_a_git_that_gives_no_diff_is_an_error_in_time(
+    repository: Repository, hanging: Any, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    """Without a diff there is nothing to show: a line says so, and what to do."""
+    shop(repository)
+    hanging("--raw")
+    monkeypatch.setattr("coderag_ci.deadline.DIFF", 0.05)
+    arguments = ("context", "--repo", str(repository.path), "--base", "main")
+    result = command(*arguments, "--deadline", "0.05")
+    assert result.code == EXIT_SETUP
+    assert "git gave no diff before the deadline" in result.err
+    assert "--deadline" in result.err
+
+
 def test_ci_has_a_deadline_and_a_laptop_has_none(
     repository: Repository, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,7 +275,7 @@ def test_a_model_that_hangs_is_given_up_by_the_deadline(
     _model_that(monkeypatch, "import threading; threading.Event().wait()")
 
     def wait(event: threading.Event, seconds: float) -> bool:
-        return event.wait() if seconds == 60 - SEARCH else False
+        return event.wait() if seconds in (60, 60 - SEARCH) else False
 
     both = {"embedding_model": "bundled", "rerank_model": "bundled"}
     pack = timed(repository, Deadline(60, Clock(), wait), **both)

@@ -8,6 +8,7 @@ import select
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -226,9 +227,12 @@ def test_a_search_that_hangs_leaves_a_limited_pack(
 ) -> None:
     """Where the index can not be searched in time, what is shown says that it is limited."""
 
+    def wait(event: threading.Event, seconds: float) -> bool:
+        return event.wait() if seconds == 60 else False  # the diff is there, the search late
+
     class Late(Deadline):
-        def __init__(self, seconds: float) -> None:
-            super().__init__(seconds, wait=lambda *_: False)
+        def __init__(self, _: float) -> None:
+            super().__init__(60, lambda: 0.0, wait)
 
     monkeypatch.setattr("coderag_ci.deadline.Deadline", Late)
     shop.write({TAX: gone()})

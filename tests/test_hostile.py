@@ -82,6 +82,7 @@ def test_a_clone_without_blobs_names_what_it_lacks(
     arguments = ("--base", "origin/main", "--head", head)
     pack = pack_of(command, clone, *arguments)
     assert {skip["reason"] for skip in pack["skipped"]} >= {"not in this clone"}
+    assert any(line.startswith("not in this clone: ") for line in pack["degradations"])
     assert pack["diff"]
 
 

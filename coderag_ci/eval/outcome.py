@@ -16,7 +16,7 @@ from coderag_ci.deadline import Deadline
 from coderag_ci.eval.cases import Case
 from coderag_ci.eval.sight import Sight
 from coderag_ci.gitrepo import GitRepo
-from coderag_ci.index import NOT_HERE, Index
+from coderag_ci.index import Index
 from coderag_ci.job import Found, Job, Ranking, Scored
 from coderag_ci.pack import Evidence
 from coderag_ci.pathrules import TEST, PathRules
@@ -48,6 +48,7 @@ class Ranks(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True):
     """One case under one config: ranks by ranking, chunks of the view, seconds by stage.
 
+    ``degradations``: what the search went without, and what it could not keep for the next case.
     ``tokens``: those of the first ten chunks of the reranked order, in the median.
     """
 
@@ -96,16 +97,9 @@ def measure(
         rankings,
         ranking.prepared.index.size,
         {stage.name: stage.seconds for stage in recorder.stages},
-        _limits(found),
+        (*found.degradations, *found.notes),
         _tokens_of_first(ranking, count),
     )
-
-
-def _limits(found: Found) -> tuple[str, ...]:
-    """Return what the search went without, and what it could not keep for the next case."""
-    absent = any(skip.reason == NOT_HERE for skip in found.skipped)
-    told = ("what is not in this clone was not searched",) if absent else ()
-    return (*found.degradations, *told, *found.notes)
 
 
 def _tokens_of_first(ranking: Ranking, count: Counter) -> float:

@@ -24,6 +24,7 @@ _COLUMNS = (
 )
 _SHOWN = ("final.pack.recall@2000", DECIDES, "final.pack.recall@8000", "final.chunk.recall@10",
           "final.chunk.mrr")  # fmt: skip
+_MOST_TOLD = 10
 _LEGEND = """\
 H@k: share of cases with gold among the first k; R@k: share of the gold; pack R@n: share of the
 gold that a pack of n evidence tokens shows. final: the pack as it is read, grouped by file and
@@ -117,8 +118,11 @@ def _seconds(results: Results) -> Iterator[str]:
         f"p95 {results.seconds.p95:.3f} ({stages})"
     )
     yield f"median tokens of the first ten chunks: {results.tokens:.0f}"
-    for text, n in sorted(results.degradations.items()):
+    told = sorted(results.degradations.items(), key=lambda item: (-item[1], item[0]))
+    for text, n in told[:_MOST_TOLD]:
         yield f"degraded in {n} cases: {text}"
+    if len(told) > _MOST_TOLD:
+        yield f"and in {len(told) - _MOST_TOLD} more ways; --out lists them"
 
 
 def _one_line(overall: Mapping[str, Any]) -> str:

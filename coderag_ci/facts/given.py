@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -31,7 +32,8 @@ class Given:
     """A change with both sides' rows of its files, head's whole view, and the past.
 
     ``head`` and ``base`` give rows by path of that side; ``merge_base`` is empty where there
-    is none. What kept a fact from being looked for is added to ``limits``.
+    is none. ``seconds``: what a kind that waits for git may take. What kept a fact from being
+    looked for is added to ``limits``.
     """
 
     repo: GitRepo
@@ -44,6 +46,7 @@ class Given:
     texts: Texts
     rules: PathRules
     past: Past
+    seconds: float = math.inf
     limits: list[str] = field(default_factory=list)
 
     @functools.cached_property
