@@ -464,7 +464,7 @@ def test_a_rerank_that_is_cut_short_says_how_far_it_came(library: Repository, en
     warm = timed(library, by(0, Clock()), rerank_model=encoder)
     (depth,) = [s.counts["depth"] for s in warm.trace.stages if s.name == "rerank"]
     clock = Clock(step=0.5)
-    cut = timed(library, by(9, clock), rerank_model=encoder)
+    cut = timed(library, by(10.5, clock), rerank_model=encoder)
     (line,) = cut.degradations
     assert line.startswith("deadline: reranked ")
     assert line.endswith(f" of {depth} candidates")
