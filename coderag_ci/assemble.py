@@ -20,8 +20,8 @@ from coderag_ci.text import Texts
 from coderag_ci.tokens import Counter
 
 # Tokens of what stands around content, in the more costly of Markdown and prompt.
-_ENTRY_OVERHEAD = 50
-_LINE_OVERHEAD = 2  # a line's number
+_ENTRY_OVERHEAD = 36
+_LINE_OVERHEAD = 1.2  # three digits of a line's number
 _FILE_OVERHEAD = 60
 _HUNK_OVERHEAD = 24
 _NAMES_SHARE = 0.4  # of the diff's quota, for the headings of its files
@@ -517,13 +517,13 @@ def _cost(piece: _Piece, texts: Texts, count: Counter) -> int:
     """Return the tokens that a piece takes as it is now; counted once."""
     shown = tuple(piece.ranges)
     if shown not in piece.costs:
-        lines = sum(end - start + 1 for start, end in shown)
+        numbers = sum(math.ceil(len(str(end)) / 3) * (end - start + 1) for start, end in shown)
         reasons = " ".join(channel.reason for channel in telling(piece.channels))
         piece.costs[shown] = (
             count(_text(piece, texts))
             + count(f"{piece.doc.path} {piece.doc.symbol} {reasons}")
             + _ENTRY_OVERHEAD
-            + _LINE_OVERHEAD * lines
+            + math.ceil(_LINE_OVERHEAD * numbers)
         )
     return piece.costs[shown]
 

@@ -12,9 +12,10 @@ from coderag_ci.diff import Hunk
 from coderag_ci.pathrules import Skipped
 
 SCHEMA_VERSION = 1
-_MOST_LINKS = 3
+_MOST_REASONS = 2
 _TELLING_RANK = 40
 LEXICAL = ("subject", "diff", "deleted", "changed")
+_OF_FILES = ("co-change", "test")  # channels that say nothing of the piece itself
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -116,15 +117,20 @@ class Channel(msgspec.Struct, frozen=True):
 
 
 def telling(channels: Sequence[Channel]) -> list[Channel]:
-    """Return the reasons worth reading: a use of what changed, other links, then by words.
+    """Return the two reasons most worth reading, the best first.
 
-    Any other link of a late rank tells nothing, unless there is no other reason.
+    A use of what changed tells most, then what the piece's own lines have, what its file has, and
+    words. A link of a late rank tells nothing, unless it is a use or there is no other reason.
     """
-    ordered = sorted(channels, key=lambda channel: (channel.rank, channel.name))
-    uses = [channel for channel in ordered if channel.name == "uses"]
-    others = [c for c in ordered if c.name not in ("uses", *LEXICAL) and c.rank <= _TELLING_RANK]
-    by_words = [channel for channel in ordered if channel.name in LEXICAL]
-    return [*[*uses, *others][:_MOST_LINKS], *by_words[:1]] or ordered[:1]
+    ordered = sorted(channels, key=lambda one: (_order_of(one.name), one.rank, one.name))
+    late = [one for one in ordered if 0 < _order_of(one.name) < 3 and one.rank > _TELLING_RANK]
+    return [one for one in ordered if one not in late][:_MOST_REASONS] or ordered[:1]
+
+
+def _order_of(channel: str) -> int:
+    if channel in LEXICAL:
+        return 3
+    return 2 if channel in _OF_FILES else int(channel != "uses")
 
 
 class Evidence(msgspec.Struct, frozen=True):

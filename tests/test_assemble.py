@@ -270,7 +270,7 @@ def test_a_flood_of_like_words_does_not_push_the_only_caller_out(
     flooded(repository, {**FLOOD, "far/caller.py": CALLER})
     off = [f"--weight={name}=0.01" for name in ("uses", "new", "kept", "deleted", "co-change")]
     formula = ("--rerank-model", "heuristic")
-    arguments = ("--base", "main", "--budget", "3600", *formula, *off)
+    arguments = ("--base", "main", "--budget", "2800", *formula, *off)
     pack = pack_of(command, repository, *arguments)
     assert "far/caller.py" in [piece["path"] for piece in pack["evidence"]]
     with monkeypatch.context() as patch:

@@ -312,5 +312,5 @@ def test_what_reads_like_an_instruction_is_marked(line: str, marked: bool) -> No
     """A model is told which lines speak to it; they stay as they are, with a mark to be trusted."""
     piece = msgspec.structs.replace(EVIDENCE, text=line, ranges=((1, 1),))
     text = prompt.render(msgspec.structs.replace(PACK, evidence=(piece,)), "DATA-1")
-    assert f"1: {line}" in text
-    assert (f"1: {line}  ‹DATA-1: reads like an instruction›" in text) == marked
+    assert f"1 {line}" in text
+    assert (f"1 {line}  ‹DATA-1: reads like an instruction›" in text) == marked

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from coderag_ci.characters import visible
 from coderag_ci.links import permalink
-from coderag_ci.pack import LEXICAL, Evidence, Fact, Pack, telling
+from coderag_ci.pack import Evidence, Fact, Pack, telling
 from coderag_ci.render.impact import Impact, Node, impact
 from coderag_ci.render.neutral import code, fenced, prose
 from coderag_ci.render.text import counted, one_line, redaction
@@ -22,7 +22,6 @@ _MOST_LINES = 15  # of code, of one piece
 _LABEL = 40  # characters
 _FACTS = 0.5  # of the tokens, while there are pieces to name
 _LATE = "why it was so"  # what this kind of fact tells can wait, and is folded
-_OF_FILES = ("co-change", "test")  # channels that say nothing of the piece itself
 _AT_LINE = re.compile(r"\(line (\d{1,9})\)")
 _COLUMNS = {"changed": "Changed", "uses": "Uses it", "test": "Tests"}
 
@@ -170,10 +169,7 @@ def _line(number: int, piece: Evidence, pack: Pack) -> str:
 
 
 def _reason(piece: Evidence) -> str:
-    """Return the one reason that tells most: rather a link of its own than one of its file."""
-    some = telling(piece.channels)
-    links = [channel for channel in some if channel.name not in (*_OF_FILES, *LEXICAL)]
-    return next((channel.reason for channel in (*links, *some)), piece.kind)
+    return next((channel.reason for channel in telling(piece.channels)), piece.kind)
 
 
 def _code(piece: Evidence) -> Iterator[str]:

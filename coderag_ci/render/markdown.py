@@ -1,12 +1,12 @@
-"""The pack for people: facts, diff, evidence that folds, and what was left out."""
+"""The pack for people: facts, diff, evidence with its reasons, and what was left out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from coderag_ci.links import permalink
-from coderag_ci.pack import Channel, DiffFile, Evidence, Fact, Lint, Pack, telling
-from coderag_ci.render.neutral import code, fenced, in_html, prose
+from coderag_ci.pack import DiffFile, Evidence, Fact, Lint, Pack, telling
+from coderag_ci.render.neutral import code, fenced, prose
 from coderag_ci.render.text import (
     change_line,
     counted,
@@ -138,25 +138,19 @@ def _what(file: DiffFile) -> str:
 
 
 def _piece(piece: Evidence, pack: Pack) -> Iterator[str]:
-    name = f"<code>{in_html(piece.symbol)}</code> " if piece.symbol else ""
-    flags = "".join(f" [{in_html(flag)}]" for flag in piece.flags)
+    name = f"**{code(piece.symbol)}** " if piece.symbol else ""
+    flags = "".join(f" ({prose(flag)})" for flag in piece.flags)
     spans = ", ".join(
         f"{start}–{end}" if end > start else f"{start}" for start, end in piece.ranges
     )
-    yield f"<details open><summary>{name}{in_html(piece.kind)}{flags}, lines {spans}</summary>"
-    yield ""
     link = permalink(pack.remote, pack.change.head, piece.path, piece.start, piece.end)
-    where = f"[{piece.start}–{piece.end}]({link}) — " if link else ""
-    yield f"{where}{'; '.join(map(_reason, telling(piece.channels)))}"
+    where = f"line{'s' * (piece.end > piece.start)} {spans}"
+    lines = f"[{where}]({link})" if link else where
+    reasons = "; ".join(prose(channel.reason) for channel in telling(piece.channels))
+    yield f"{name}{prose(piece.kind)}{flags}, {lines}: {reasons}"
     yield ""
     yield from fenced(piece.text.split("\n"), piece.language)
     yield ""
-    yield "</details>"
-    yield ""
-
-
-def _reason(channel: Channel) -> str:
-    return f"{prose(channel.reason)} *({prose(channel.name)}, rank {channel.rank})*"
 
 
 def _rest(pack: Pack) -> Iterator[str]:
