@@ -115,18 +115,37 @@ def find(job: Job, diff: Diff, head: View, given: str) -> Place:
     if colon and before and after.isascii() and after.isdigit() and len(after) <= _MOST_DIGITS:
         readings.append((before, int(after)))
     for text, line in readings:
+        _no_way_in(head, job.repo.from_root(text))
         for path in dict.fromkeys((job.repo.from_root(text), os.path.normpath(text))):
             if path in known or _on_disk(job, path):
                 if text != given and line < 1:
                     raise UsageError(f"{given}: lines count from 1", "name a line of the file")
                 return Place(path, line)
     path = job.repo.from_root(readings[-1][0])
-    if any(one.startswith(path.rstrip("/") + "/") for one in known):
-        raise UsageError(f"{path} is a folder", "name a file, or a line of it: PATH:LINE")
+    if path == "." or any(one.startswith(path.rstrip("/") + "/") for one in known):
+        raise UsageError(f"{given or path} is a folder", "name a file, or a line of it: PATH:LINE")
     near = _near(path, known)
     hint = f"near: {', '.join(near)}" if near else "name a path of the repository"
-    shown = path if len(path) <= _MOST_SHOWN else f"{path[:_MOST_SHOWN]}…"
-    raise UsageError(f"no such path in what is compared: {shown}", hint)
+    raise UsageError(f"no such path in what is compared: {_cut(path)}", hint)
+
+
+def _no_way_in(head: View, path: str) -> None:
+    """Raise UsageError for a path behind a link or a submodule, or outside of the repository."""
+    parts = path.rstrip("/").split("/")
+    if parts[0] == "..":
+        raise UsageError(
+            f"outside the repository: {_cut(path)}", "name a path of the repository, or --repo"
+        )
+    for number in range(1, len(parts)):
+        folder = "/".join(parts[:number])
+        if (kind := head.left_out.get(folder)) is not None:
+            raise UsageError(
+                f"{folder} is a {kind}, which is not followed", "name what it leads to"
+            )
+
+
+def _cut(path: str) -> str:
+    return path if len(path) <= _MOST_SHOWN else f"{path[:_MOST_SHOWN]}…"
 
 
 def _on_disk(job: Job, path: str) -> bool:

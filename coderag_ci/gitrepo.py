@@ -318,6 +318,10 @@ class GitRepo:
             raise UsageError(f"not one commit: {ref}", "use --base A --head B")
         if self.head() is None and ref == "HEAD":
             raise SetupError("the repository has no commits yet", "commit once, then run again")
+        name = ref + "^{object}"
+        other = self._try("rev-parse", "--verify", "--quiet", "--end-of-options", name) or ""
+        if other.isalnum():
+            raise SetupError(f"not a commit: {ref}", "name a commit, a branch or a tag")
         hint = "fetch it (git fetch origin), or name one that exists"
         if self.shallow:
             hint = f"the clone is shallow; {_DEEPEN}"

@@ -331,13 +331,20 @@ def test_a_range_is_not_a_ref(branched: Repository) -> None:
     assert (error.message, error.hint) == ("not one commit: a..b", "use --base A --head B")
 
 
-@pytest.mark.parametrize("ref", ["nope", "HEAD~99", "HEAD:a.py", "HEAD^{tree}", "f" * 40])
+@pytest.mark.parametrize("ref", ["nope", "HEAD~99", "HEAD:a.py", "f" * 40])
 def test_an_unknown_ref_is_named(branched: Repository, ref: str) -> None:
     """A misspelt base, or one that is no commit, is named in the message."""
     for side in ("base", "head"):
         error = refused(branched, **{side: ref})
         assert error.message == f"unknown ref: {ref}"
         assert error.exit_code == EXIT_SETUP
+
+
+def test_a_tree_is_no_commit(branched: Repository) -> None:
+    """Who takes git's empty tree for the beginning learns why that does not do."""
+    for ref in ("HEAD^{tree}", GitRepo(str(branched.path)).empty_tree()):
+        error = refused(branched, base=ref)
+        assert (error.message, error.exit_code) == (f"not a commit: {ref}", EXIT_SETUP)
 
 
 @pytest.mark.parametrize("ref", ["^HEAD", "HEAD^!", "HEAD^@"])

@@ -312,13 +312,31 @@ def test_bytes_that_are_no_text_are_escaped_in_json(
         assert found["path"] == "bad\\udcff.py"
 
 
-@pytest.mark.parametrize("given", ["shop/tax.py:" + "9" * 5000, "x" * 5000, "/etc/passwd:1"])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("shop/tax.py:" + "9" * 5000, "no such path in what is compared"),
+        ("x" * 5000, "no such path in what is compared"),
+        ("/etc/passwd:1", "outside the repository"),
+        ("/", "outside the repository"),
+        ("../x" + "y" * 5000, "outside the repository"),
+        (".", ". is a folder"),
+        ("", ". is a folder"),
+        ("linked/tax.py:1", "linked is a symbolic link, which is not followed"),
+        ("part/lib.py", "part is a submodule, which is not followed"),
+    ],
+)
 def test_what_can_be_no_place_in_the_repository_is_a_usage_error(
-    given: str, repository: Repository, command: Command
+    given: str, said: str, repository: Repository, command: Command
 ) -> None:
-    """Endless numbers and names, and files elsewhere on the machine: one short line."""
+    """Endless numbers and names, and files elsewhere, also by a link: one short line."""
+    (repository.path / "linked").symlink_to("shop")
+    (repository.path / "part").mkdir()
+    repository.commit()
+    commit = repository.git("rev-parse", "HEAD")
+    repository.git("update-index", "--add", "--cacheinfo", f"160000,{commit},part")
     shop(repository)
     result = explain(command, repository, given, "--base", "main")
     assert result.code == EXIT_USAGE
-    assert "no such path in what is compared" in result.err
+    assert said in result.err
     assert len(result.err) < 500
