@@ -160,6 +160,7 @@ SHORT = {
         {
             "lib.py": "class Till:\n    def __init__(self, a):\n        self.a = a\n",
             "a.py": "import lib\n\nx = lib.Till(1)\n",
+            "b.py": "from unittest import mock\n\nimport lib\n\nx = mock.Till(1)\n",
         },
         {"lib.py": "class Till:\n    def __init__(self, a, b):\n        self.a = a\n"},
         [("a.py", 3)],

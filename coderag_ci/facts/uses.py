@@ -102,21 +102,17 @@ def uses(given: Given, target: Target, kinds: set[str], *, by_name: bool) -> lis
         if (not own or index.is_test(link.use.doc))
         and _reaches(target, index.doc(link.use.doc).path)
     ]
-    wanted = [link for link in some if link.use.kind in kinds]
-    if not by_name:
-        return [link.use for link in wanted if _is_imported(target, link)]
     imports: dict[str, list[int]] = {}
     for link in some:
         if link.use.kind == "import":
             imports.setdefault(index.doc(link.use.doc).path, []).append(link.use.line)
     meaning = _Meaning(given, target, imports)
-    return [link.use for link in wanted if _is_imported(target, link) or meaning.holds(link.use)]
-
-
-def _is_imported(target: Target, link: Link) -> bool:
-    """Whether the imports of a use's file lead to the definition, and to no other."""
-    ways = ("type",) if target.is_method else ("bare", "module", "type")
-    return link.level is Level.IMPORTED and link.of == 1 and link.use.access in ways
+    return [
+        link.use
+        for link in some
+        if link.use.kind in kinds
+        and (meaning.is_imported(link) or (by_name and meaning.holds(link.use)))
+    ]
 
 
 def place_of(index: Index, use: Use) -> Place:
@@ -151,18 +147,37 @@ class _Meaning:
         self._family = family(target.path)
         self._owner = target.owner
         folder, _, name = target.path.rpartition("/")
-        self._names = {name.partition(".")[0], *folder.split("/")} - {"", "src", "lib"}
+        folders = set(folder.split("/")) - {"", "src", "lib"}
+        self._names = folders | {name.partition(".")[0]}
         name = re.escape(target.called)
         self._at = re.compile(rf"(?:(\w+)\s*)?(\.|::|->)?\s*(?<![\w$]){name}(?![\w$])")
 
+    def is_imported(self, link: Link) -> bool:
+        """Whether the imports of a use's file lead to the definition, and to no other."""
+        if link.level is not Level.IMPORTED or link.of > 1:
+            return False
+        if link.use.access == "bare":
+            return not self._target.is_method
+        if link.use.access not in ("module", "type"):
+            return False
+        path, lines, line = self._read(link.use)
+        return any(
+            found[1] == self._owner if self._target.is_method else self._is_ours(found, path, lines)
+            for found in self._at.finditer(line)
+        )
+
     def holds(self, use: Use) -> bool:
         """Whether a use can mean the definition."""
-        doc = self._given.index.doc(use.doc)
-        lines = self._given.texts.lines(doc.blob)
-        line = lines[use.line - 1] if use.line <= len(lines) else ""
+        path, lines, line = self._read(use)
         if use.kind == "import":
             return self._names_us(line)
-        return any(self._is_ours(m, doc.path, lines) for m in self._at.finditer(line))
+        return any(self._is_ours(found, path, lines) for found in self._at.finditer(line))
+
+    def _read(self, use: Use) -> tuple[str, list[str], str]:
+        """Return the path of a use, the lines there, and its own."""
+        doc = self._given.index.doc(use.doc)
+        lines = self._given.texts.lines(doc.blob)
+        return doc.path, lines, lines[use.line - 1] if use.line <= len(lines) else ""
 
     def _is_ours(self, found: re.Match[str], path: str, lines: Sequence[str]) -> bool:
         before, joint = found.group(1), found.group(2)
