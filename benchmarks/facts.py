@@ -257,8 +257,19 @@ class Bench:
             self.kept, [(f.old_path, f.old_blob) for f in change.files], size, fresh
         )
         graph = Graph(opened, packages(old_rows))
+        paths = frozenset(entry.path for entry in seen.entries)
         return Given(
-            self.repo, base, change, new_rows, old_rows, opened, graph, texts, self.rules, past
+            self.repo,
+            base,
+            change,
+            new_rows,
+            old_rows,
+            paths,
+            opened,
+            graph,
+            texts,
+            self.rules,
+            past,
         )
 
     def _stated(self, commit: Commit, file: FileDiff, one: Fact) -> Stated:

@@ -113,8 +113,9 @@ def _search(
             merge_base = job.change.merge_base
             left = job.deadline.left() - deadline.LINKS
             given = Given(
-                job.repo, merge_base, diff, head_rows, base_rows, index, graph, texts, rules, past,
-                left,
+                job.repo, merge_base, diff, head_rows, base_rows,
+                frozenset(entry.path for entry in head.entries),
+                index, graph, texts, rules, past, left,
             )  # fmt: skip
             collected = facts.collect(given)
             found.skipped = [*found.skipped, *(Skipped("…", limit) for limit in given.limits)]

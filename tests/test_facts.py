@@ -63,7 +63,6 @@ def test_a_deleted_file_leaves_its_names_dangling(repository: Repository, comman
     "after",
     [
         {"shop/tax.py": RENAMED + "\n\ntax_rate = rate_of_tax\n"},
-        {"shop/tax.py": None, "shop/moved.py": TAX},
         {"shop/tax.py": TAX.replace("def tax_rate(country)", "def tax_rate(land)")},
     ],
 )
@@ -133,11 +132,144 @@ def test_many_facts_are_bounded_and_the_rest_is_counted(
     repository.commit(before)
     repository.commit({"a.py": None})
     pack = pack_of(command, repository, "--base", "HEAD~1", "--budget", "20000")
-    assert len(pack["facts"]) + pack["facts_more"] == 31  # and where the lines came from
+    # and that the file is gone, and where the lines came from
+    assert len(pack["facts"]) + pack["facts_more"] == 32
     tight = pack_of(command, repository, "--base", "HEAD~1", "--budget", "2000")
-    assert len(tight["facts"]) + tight["facts_more"] == 31
+    assert len(tight["facts"]) + tight["facts_more"] == 32
     assert 0 < len(tight["facts"]) < len(pack["facts"])
     assert tight["budget"]["used_facts"] <= 600
+
+
+# ---- files that are imported and gone
+
+BODY = "".join(f"    total = total * {n} + 1\n" for n in range(12))
+MODULE = f"def rate(total):\n{BODY}    return total\n"
+JS = "export function rate(total) {\n" + BODY.replace("1\n", "1;\n") + "  return total;\n}\n"
+GO = "package tax\n\nfunc Rate(total int) int {\n" + BODY + "\treturn total\n}\n"
+JAVA = "package shop.tax;\n\npublic class Rate {\n  int of(int total) {\n    return 1;\n  }\n}\n"
+PHP = "<?php\nnamespace Shop\\Tax;\n\nclass Rate {\n  function of($t) {\n    return 1;\n  }\n}\n"
+CS = "namespace Shop.Tax {\n  class Rate {\n    int Of(int t) {\n      return 1;\n    }\n  }\n}\n"
+# By case: before, the path that goes, where it goes, what is said to be gone, and the places.
+GONE = {
+    "python": (
+        {
+            "shop/__init__.py": "",
+            "shop/tax.py": MODULE,
+            "a.py": "import shop.tax\n\nx = shop.tax.rate(1)\n",
+            "b.py": "from shop.tax import (\n    rate,\n)\n",
+            "c.py": "from shop import (\n    other,\n    tax,\n)\n",
+            "shop/d.py": "from . import tax\n",
+            "shop/e.py": "from .tax import rate as r\n",
+            "shop/f.py": "try:\n    from .tax import rate\nexcept ImportError:\n    rate = None\n",
+            "g.py": "from cash import tax\n\nfrom cash.tax import rate\n",
+        },
+        "shop/tax.py", "shop/duty.py", "shop/tax.py",
+        [("a.py", 1), ("b.py", 1), ("c.py", 3), ("shop/d.py", 1), ("shop/e.py", 1)],
+    ),
+    "typescript": (
+        {
+            "src/tax.ts": JS,
+            "src/a.ts": "import { rate } from './tax';\n",
+            "src/b.ts": "import {\n  rate,\n} from '../src/tax.js';\n",
+            "c.js": "const { rate } = require('./src/tax');\n",
+            "src/d.ts": "import { rate } from 'tax';\n",
+        },
+        "src/tax.ts", "src/duty.ts", "src/tax.ts", [("c.js", 1), ("src/a.ts", 1), ("src/b.ts", 3)],
+    ),
+    "go": (
+        {
+            "tax/tax.go": GO,
+            "a.go": 'package shop\n\nimport (\n\t"fmt"\n\n\t"ex.com/shop/tax"\n)\n',
+            "b.go": 'package shop\n\nimport "golang.org/x/text"\n',
+        },
+        "tax/tax.go", "duty/tax.go", "tax", [("a.go", 6)],
+    ),
+    "java": (
+        {
+            "src/shop/tax/Rate.java": JAVA,
+            "src/shop/tax/Other.java": "package shop.tax;\n\nclass Other {}\n",
+            "src/A.java": "package a;\n\nimport shop.tax.Other;\nimport shop.tax.Rate;\n",
+        },
+        "src/shop/tax/Rate.java", "src/shop/duty/Rate.java", "shop.tax.Rate", [("src/A.java", 4)],
+    ),
+    "c#": (
+        {"Tax/Rate.cs": CS, "A.cs": "using System;\nusing Shop.Tax;\n\nclass A { }\n"},
+        "Tax/Rate.cs", "Duty/Rate.cs", "Shop.Tax", [("A.cs", 2)],
+    ),
+    "php": (
+        {"Tax/Rate.php": PHP, "a.php": "<?php\nuse Shop\\Tax\\Rate;\n\n$x = new Rate();\n"},
+        "Tax/Rate.php", "Duty/Rate.php", "Shop\\Tax\\Rate", [("a.php", 2)],
+    ),
+    "c": (
+        {
+            "tax.h": "int rate(int total);\nint more(int total);\nint most(int total);\n",
+            "tax.c": '#include "tax.h"\n\nint rate(int total) {\n    return total;\n}\n',
+            "a.c": "#include <tax.h>\n",
+        },
+        "tax.h", "duty.h", "tax.h", [("tax.c", 1)],
+    ),
+    "ruby": (
+        {
+            "lib/tax.rb": f"def rate(total)\n{BODY}end\n",
+            "lib/a.rb": "require_relative 'tax'\n",
+            "b.rb": "require 'tax'\n",
+        },
+        "lib/tax.rb", "lib/duty.rb", "lib/tax.rb", [("lib/a.rb", 1)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("moved", [True, False], ids=["moved", "deleted"])
+@pytest.mark.parametrize("case", GONE)
+def test_a_file_that_is_gone_and_still_imported_is_reported(
+    repository: Repository, command: Command, case: str, moved: bool
+) -> None:
+    """A module moves and one importer is forgotten: the program fails when it starts."""
+    before, old, new, name, where = GONE[case]
+    text = before[old].replace("shop.tax", "shop.duty").replace("Shop\\Tax", "Shop\\Duty")
+    after = {old: None, new: text.replace("Shop.Tax", "Shop.Duty")} if moved else {old: None}
+    found = facts_of(command, repository, before, after)["dangling"]
+    (fact,) = [one for one in found if f"`{name}` is gone" in one["text"]]
+    assert places(fact) == where
+    assert (f"`{name}` is gone (now {new})" in fact["text"]) == (moved and name == old)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"a.py": "import tax\n"}, {"tax/__init__.py": MODULE}),
+        ({"a.py": "import tax\n"}, {"src/tax.py": MODULE}),
+        ({"a.py": "import tax\n"}, {"requirements.txt": "requests\ntax>=2\n"}),
+        ({"a.py": "import tax\n"}, {".gitignore": "tax.py\n"}),
+        ({"a.py": "import tax\n"}, {"tax.py.in": MODULE}),
+        ({"a.py": "import tax\n"}, {"a.py": "import duty as tax\n"}),
+        ({"a.py": "import cash.tax\nfrom cash import tax\n"}, {"duty.py": MODULE}),
+    ],
+    ids=["package", "other root", "library", "built", "template", "mended", "other"],
+)
+def test_a_file_that_is_found_otherwise_is_not_reported(
+    repository: Repository,
+    command: Command,
+    before: dict[str, str],
+    after: dict[str, str | None],
+) -> None:
+    """A module becomes a package, a library or a product of the build, and imports go on."""
+    before = {"tax.py": MODULE, **before}
+    assert "dangling" not in facts_of(command, repository, before, {"tax.py": None, **after})
+
+
+def test_a_package_that_gives_what_was_its_module_is_not_reported(
+    repository: Repository, command: Command
+) -> None:
+    """``from shop import tax`` works as long as the package has something of that name."""
+    before = {
+        "shop/__init__.py": "",
+        "shop/tax.py": MODULE,
+        "shop/duty.py": "x = 1\n",
+        "a.py": "from shop import tax\n",
+    }
+    after = {"shop/tax.py": None, "shop/__init__.py": "from . import duty as tax\n"}
+    assert "dangling" not in facts_of(command, repository, before, after)
 
 
 # ---- names that any code could have, imported by name

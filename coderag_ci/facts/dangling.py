@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from coderag_ci.facts import modules
 from coderag_ci.facts.given import (
     CALLABLE,
     TYPES,
@@ -32,7 +33,7 @@ _BINDS = re.compile(
 
 
 def facts(given: Given) -> list[Fact]:
-    """Return one fact a name, those with most uses first."""
+    """Return one fact a name or file, those with most uses first."""
     found = []
     gone = list(_gone(given))
     times = Counter(target.called for target in gone)
@@ -56,6 +57,7 @@ def facts(given: Given) -> list[Fact]:
                 f"{now}, and is still used in {count(len(some), 'place')}"
             )
             found.append(fact("dangling", text, (place_of(given.index, use) for use in some)))
+    found += modules.facts(given)
     return sorted(found, key=lambda one: -len(one.places) - one.more)
 
 

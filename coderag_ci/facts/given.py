@@ -31,9 +31,9 @@ TYPES = frozenset({"class", "interface", "struct", "enum", "trait", "type"})
 class Given:
     """A change with both sides' rows of its files, head's whole view, and the past.
 
-    ``head`` and ``base`` give rows by path of that side; ``merge_base`` is empty where there
-    is none. ``seconds``: what a kind that waits for git may take. What kept a fact from being
-    looked for is added to ``limits``.
+    ``head`` and ``base`` give rows by path of that side, ``paths`` are all of head's view;
+    ``merge_base`` is empty where there is none. ``seconds``: what a kind that waits for git may
+    take. What kept a fact from being looked for is added to ``limits``.
     """
 
     repo: GitRepo
@@ -41,6 +41,7 @@ class Given:
     diff: Diff
     head: Mapping[str, Row]
     base: Mapping[str, Row]
+    paths: frozenset[str]
     index: Index
     graph: Graph
     texts: Texts
