@@ -235,7 +235,7 @@ def main() -> int:
     print(f"failed: {len(tally.failed)}", *tally.failed[:5])
     print(f"SQLite: {whole}; set aside: {aside}")
     lost = sum(parsed for n, (_, parsed) in enumerate(last) if tally.finished[n])
-    print(f"parsed at last: {sum(n for _, n in last)}, of finished branches {lost}")
+    print(f"parsed at last: {sum(n for _, n in last)}, of finished changes {lost}")
     for line, times in tally.said.most_common(10):
         print(f"{times:5} × {line}")
     bad = tally.differ or tally.failed or whole != "ok" or aside or lost
