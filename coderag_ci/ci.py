@@ -94,7 +94,7 @@ def gitlab(environment: Mapping[str, str]) -> Forge:
         "",
         said("CI_MERGE_REQUEST_PROJECT_ID", "CI_PROJECT_ID"),  # of a fork's, where it is to go
         said("GITLAB_TOKEN").strip(),
-        int(number) if number.isascii() and number.isdigit() else 0,
+        int(number) if number.isascii() and number.isdigit() and len(number) < 20 else 0,
         said("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", "CI_COMMIT_SHA"),
     )
 

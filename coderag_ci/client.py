@@ -66,7 +66,7 @@ class Client:
         self._name = name
         self._url = url.rstrip("/")
         self._secret = dict(secret)
-        if _scheme(url) not in ("http", "https"):
+        if not _is_address(url):
             raise SetupError(f"the address of {name} is none: {url}")
         if not all(value.isascii() and value.isprintable() for value in secret.values()):
             raise SetupError(f"the token for {name} has characters that no token has")
@@ -85,7 +85,7 @@ class Client:
             following = _NEXT.search(headers.get("Link", ""))
             if not following:
                 return
-            url = urljoin(url, following[1])
+            url = _joined(url, following[1])
             if _origin(url) != _origin(self._url):
                 raise Refused(f"{self._name} links to pages elsewhere", 0)
 
@@ -103,7 +103,7 @@ class Client:
         self, method: str, url: str, data: bytes | None, most: int
     ) -> tuple[bytes, Mapping[str, str]]:
         """Return body and headers of an answer; another host gets no token and is only read."""
-        opener = urllib.request.build_opener(_Stay)
+        opener = _opener()
         what = f"{method} {urlsplit(url).path}"
         for _ in range(_MOST_REDIRECTS + 1):
             at_home = _origin(url) == _origin(self._url)
@@ -118,7 +118,7 @@ class Client:
                     return answer.read(most), answer.headers
             except urllib.error.HTTPError as error:
                 with error:
-                    place = urljoin(url, error.headers.get("Location", ""))
+                    place = _joined(url, error.headers.get("Location", ""))
                     moved = error.code in _REDIRECTS and _scheme(place) == _scheme(url)
                     if not moved or (method != "GET" and error.code not in (307, 308)):
                         raise self._refused(what, error) from None
@@ -148,11 +148,18 @@ class Client:
         return f"{self._name}: {text}"
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect by itself: it would send the token along."""
-
-    def redirect_request(self, *_: Any) -> None:
-        return None
+def _opener() -> urllib.request.OpenerDirector:
+    """Return what asks on the web alone, and follows no redirect: it would send the token along."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.HTTPErrorProcessor,
+    ):
+        opener.add_handler(handler())
+    return opener
 
 
 def _decoded(data: bytes, name: str) -> Any:
@@ -170,6 +177,24 @@ def _reason(error: urllib.error.HTTPError) -> str:
     except (OSError, http.client.HTTPException, ValueError, RecursionError):
         message = ""
     return str(message or error.reason)[:200]
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        sound = url.isascii() and url.isprintable() and " " not in url and parts.port != 0
+        return sound and parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:  # half an IPv6 address, a port that is no number
+        return False
+
+
+def _joined(url: str, place: str) -> str:
+    """Return where a place leads to from an address; empty where to none."""
+    try:
+        found = urljoin(url, place)
+    except ValueError:
+        return ""
+    return found if _is_address(found) else ""
 
 
 def _origin(url: str) -> tuple[str, str]:

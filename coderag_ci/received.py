@@ -24,6 +24,7 @@ MOST_BYTES = 20 << 20
 MEMBER = "pack.json"
 _MOST_ITEMS = 10_000
 _MOST_NUMBER = 1 << 31
+_LONGEST = 100_000  # characters of what is no line of code
 _WORD = re.compile(r"[A-Za-z0-9_+. -]{0,60}")
 _ID = re.compile(r"[0-9a-f]{0,64}")
 _PHRASE = re.compile(r"(?!.*(?://|www\.))[\w ,.:;'’()/%…–-]{0,300}", re.DOTALL)
@@ -53,6 +54,8 @@ def read(archive: bytes, head: str, remote: str) -> pack.Pack:
         raise _refused("its pack is of another commit")
     for place, value in _walk(msgspec.to_builtins(found), ""):
         _check(place, value)
+    if any(len(fact.text) > _LONGEST for fact in found.facts):
+        raise _refused("a fact is longer than ours ever are")
     for item in found.dropped:
         if not _PHRASE.fullmatch(item.reason):
             raise _refused("a reason is no phrase of ours")
@@ -94,6 +97,8 @@ def _walk(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 def _check(name: str, value: object) -> None:
     form = _FORMS.get(name)
+    if isinstance(value, str) and len(value) > _LONGEST and name not in ("text", "lines"):
+        raise _refused(f"{name} is longer than ours ever are")
     if isinstance(value, str) and form and not form.fullmatch(value):
         raise _refused(f"{name} has a value that ours never have")
     if isinstance(value, (int, float)) and not -1 <= value < _MOST_NUMBER and name not in _SCORES:

@@ -74,6 +74,7 @@ def test_when_to_comment(command: Command, pack: Path, empty: Path) -> None:
         ("--to", "file", "--when", "sometimes"),
         ("--to", "file", "--tokens", "10"),
         ("--to", "file", "--link", "javascript:alert(1)"),
+        ("--to", "file", "--link", f"https://forge.example/{'x' * 60_000}"),
         ("--to", "summary", "--output", "x"),
     ],
 )

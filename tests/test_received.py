@@ -136,6 +136,8 @@ def set_at(pack: dict[str, Any], where: str, value: object) -> None:
         ("dropped", [{"path": "a", "start": 1, "end": 1, "symbol": "", "reason": "<b>"}]),
         ("settings", {str(i): "" for i in range(3)} | {"x": 1}),
         ("skipped", [{"path": "a", "reason": "x"}] * 10_001),
+        ("evidence.0.symbol", "x" * 100_001),
+        ("facts.0.text", "x" * 100_001),
     ],
 )
 def test_a_value_that_ours_never_have(made: dict[str, Any], where: str, value: object) -> None:
@@ -152,3 +154,13 @@ def test_what_is_read_renders(made: dict[str, Any]) -> None:
     found = take(made)
     assert all(render(found, form) for form in FORMATS)
     assert as_json.read(as_json.render(found).encode(), "x") == found
+
+
+@pytest.mark.parametrize("ranges", [[[1, 1 << 30]], [[9, 1]], []])
+def test_lines_that_a_piece_can_not_have(made: dict[str, Any], ranges: list[list[int]]) -> None:
+    """A piece that claims a thousand million lines takes no more memory than its text."""
+    from coderag_ci.render import comment
+
+    for piece in made["evidence"]:
+        piece["ranges"] = ranges
+    assert "<summary>Code" in comment.render(take(made), 2000)

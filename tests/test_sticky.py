@@ -391,9 +391,10 @@ def test_a_redirect_does_not_carry_the_token_away(forge: Forge, status: int) -> 
     with pytest.raises(Refused):
         client.send("POST", "user", {"body": "x"})
     assert len(forge.asked) == 3
-    forge.answer("GET", status, {"Location": "file:///etc/passwd"})
-    with pytest.raises(Refused):
-        client.get("user")
+    for nowhere in ("file:///etc/passwd", "http://[::1", "http://h:x/"):
+        forge.answer("GET", status, {"Location": nowhere})
+        with pytest.raises(Refused):
+            client.get("user")
 
 
 def test_a_renamed_repository(forge: Forge, publish: Publish) -> None:
@@ -415,13 +416,25 @@ def test_redirects_end(forge: Forge) -> None:
 def test_pages_elsewhere_are_not_read(forge: Forge) -> None:
     """A link to the next page on another host is not followed."""
     client = Client("GitHub", forge.url, {"Authorization": f"Bearer {TOKEN}"})
-    forge.answer("GET", 200, {"Link": f'<{forge.elsewhere}/2>; rel="next"'}, b"[1]")
-    with pytest.raises(Refused, match="elsewhere"):
-        list(client.pages("x"))
-    assert len(forge.asked) == 1
+    for number, place in enumerate((f"{forge.elsewhere}/2", "http://[::1"), 1):
+        forge.answer("GET", 200, {"Link": f'<{place}>; rel="next"'}, b"[1]")
+        with pytest.raises(Refused, match="elsewhere"):
+            list(client.pages("x"))
+        assert len(forge.asked) == number
 
 
-@pytest.mark.parametrize("url", ["", "file:///etc/passwd", "forge.example"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "file:///etc/passwd",
+        "forge.example",
+        "http://",
+        "http://[::1",
+        "http://h:x",
+        "http://a b",
+    ],
+)
 def test_an_address_that_is_none(url: str) -> None:
     """An API's address that is no web address is refused, not read from the disk."""
     with pytest.raises(SetupError, match="address of GitHub is none"):

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from coderag_ci.ci import Forge
     from coderag_ci.pack import Pack
 
+_LONGEST_LINK = 2000  # characters
+
 
 @click.command()
 @click.argument("file", metavar="PACK.json")
@@ -67,8 +69,8 @@ def publish(
     """
     if output and target != "file":
         raise UsageError("--output goes with --to file")
-    if link and not link.startswith(("https://", "http://")):
-        raise UsageError(f"--link {link}: expected an address")
+    if link and not (link.startswith(("https://", "http://")) and len(link) <= _LONGEST_LINK):
+        raise UsageError(f"--link {link[:100]}: expected an address")
     pack = read(file)
     if target == "summary":
         _summarise(pack)

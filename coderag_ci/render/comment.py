@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote
@@ -174,8 +175,9 @@ def _reason(piece: Evidence) -> str:
 
 def _code(piece: Evidence) -> Iterator[str]:
     """Yield the code of a piece, at most 15 lines: around the line that its reason names."""
-    numbers = [n for start, end in piece.ranges for n in (*range(start, end + 1), 0)]
-    lines = list(zip(numbers, piece.text.split("\n"), strict=False))
+    every = (n for start, end in piece.ranges for n in itertools.chain(range(start, end + 1), [0]))
+    lines = list(zip(every, piece.text.split("\n"), strict=False))
+    numbers = [number for number, _ in lines]
     line = _AT_LINE.search(_reason(piece))
     at = numbers.index(int(line[1])) if line and int(line[1]) in numbers else 0
     first = max(0, min(at - _MOST_LINES // 2, len(lines) - _MOST_LINES))

@@ -61,7 +61,8 @@ def impact(pack: Pack, most: int) -> Impact:
 
     for name, user in (*_of_facts(pack), *_of_evidence(pack)):
         if name not in changed:
-            changed[name] = _changed(pack, name)
+            full = len(nodes) >= most  # what is no more than counted is not searched for
+            changed[name] = Node("changed", "", name) if full else _changed(pack, name)
         source = known(changed[name])
         target = known(user)
         if source and target and (source.path, source.symbol) != (target.path, target.symbol):
