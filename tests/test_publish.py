@@ -143,7 +143,8 @@ def test_a_summary_is_cut_at_a_sound_place(
     text = file.read_text()
     assert (1 << 20) - 2000 < file.stat().st_size <= 1 << 20
     assert text.endswith("has all of it.*\n")
-    assert text.count("<details") == text.count("</details>") > 1000
+    assert text.count("<details") == text.count("</details>")
+    assert text.count("\n````python") > 1000
     assert text.count("\n````python") * 2 == text.count("\n````python") + text.count("\n````\n")
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coderag_ci.pack import Pack
 
 _SECONDS = 10.0
+_LONGEST = 3600.0
 _SHARE = 0.8  # of the deadline, after which the pipeline takes short cuts
 
 fail_on = click.option(
@@ -54,6 +55,7 @@ def run(**given: Any) -> int:
     pre-commit looks at the staged changes; pre-push at what the remote does not have yet: of
     the lines on stdin where git names a REMOTE, else as pre-commit says.
     """
+    given["deadline"] = min(_LONGEST, given["deadline"])  # also where it is no number
     made, late = _by(given["deadline"], lambda: _make(given))
     if late:
         to_stderr(
