@@ -129,8 +129,10 @@ def run(arguments: list[str]) -> int:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return click's complaint as it would print it."""
-    text = f"Error: {error.format_message()}"
+    """Return click's complaint as it would print it; without a command, the help alone."""
+    if (text := error.format_message()).startswith("Usage: "):
+        return text
+    text = f"Error: {text}"
     context = getattr(error, "ctx", None)
     if context is None:
         return text

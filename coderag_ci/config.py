@@ -158,7 +158,8 @@ def convert(key: str, value: Any, where: str, *, strict: bool = True) -> Any:
         outer, _, name = key.partition(".")
         holder = _field(Config, outer).type
     try:
-        str(value).encode("utf-8")
+        parts = value if isinstance(value, list) else [value]
+        "".join(map(str, parts)).encode("utf-8")
         return msgspec.convert(value, _field(holder, name).type, strict=strict)
     except UnicodeEncodeError as error:
         raise UsageError(f"{where}: {key}: not valid Unicode", _hint(key)) from error

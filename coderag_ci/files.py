@@ -95,7 +95,7 @@ def add_line(path: str, line: bytes) -> None:
 
 
 def _unwritable(path: str, error: OSError) -> SetupError:
-    return SetupError(f"can not write {path}: {error.strerror}", "name another file")
+    return SetupError(f"can not write {path or repr(path)}: {error.strerror}", "name another file")
 
 
 def write_whole(path: str, data: bytes) -> None:
@@ -104,6 +104,8 @@ def write_whole(path: str, data: bytes) -> None:
     Raises SetupError, with what the system said.
     """
     try:
+        if not os.path.basename(path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
             with open(path, "wb") as device:
                 device.write(data)

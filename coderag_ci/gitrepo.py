@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from coderag_ci.errors import SetupError, UsageError
+from coderag_ci.errors import CoderagError, SetupError, UsageError
 
 try:
     import git
@@ -952,7 +952,7 @@ def _take(stdout: IO[bytes], size: int, max_bytes: int) -> bytes | None:
     return None
 
 
-def _git_error(arguments: Sequence[str], err: str | bytes) -> SetupError:
+def _git_error(arguments: Sequence[str], err: str | bytes) -> CoderagError:
     text = err.decode("utf-8", "replace") if isinstance(err, bytes) else err
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     first = next((line for line in lines if "fatal:" in line or "error:" in line), "no message")
@@ -963,6 +963,10 @@ def _git_error(arguments: Sequence[str], err: str | bytes) -> SetupError:
         )
     if "not a git repository" in text:
         return _not_a_repository()
+    if "pathspec" in first or "is outside repository" in first:
+        return UsageError(
+            f"--paths: {first.removeprefix('fatal: ')}", "git help glossary describes a pathspec"
+        )
     words = [word for word in arguments if not word.startswith("-")]
     return SetupError(
         f"git {words[0] if words else ''} failed: {first}", "run git fsck if it persists"

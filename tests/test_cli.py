@@ -110,7 +110,8 @@ def test_staged_files_before_the_first_commit(repository: Repository, command: C
         (["--head", "HEAD", "--worktree"], EXIT_USAGE, "exclude each other"),
         (["--repo", "/nonexistent"], EXIT_SETUP, "no such directory: /nonexistent"),
         (["--repo", "/dev/null"], EXIT_SETUP, "no such directory: /dev/null"),
-        (["--paths", ":(wrong)x"], EXIT_SETUP, "git diff-tree failed: fatal: Invalid pathspec"),
+        (["--paths", ":(wrong)x"], EXIT_USAGE, "--paths: Invalid pathspec magic 'wrong'"),
+        (["--paths", "../../x"], EXIT_USAGE, "--paths: ../../x: .* is outside repository"),
         (["--budget", "0"], EXIT_USAGE, "--budget: budget: expected int >= 1"),
         (["--budget", "-5"], EXIT_USAGE, "--budget: budget: expected int >= 1"),
         (["--budget", "9" * 30], EXIT_USAGE, "--budget: budget: "),
@@ -133,7 +134,8 @@ def test_staged_files_before_the_first_commit(repository: Repository, command: C
         (["--config", "/"], EXIT_SETUP, "/: Is a directory"),
         (["--output", "/nonexistent/pack.md"], EXIT_SETUP, "can not write /nonexistent/pack.md"),
         (["--output", "/"], EXIT_SETUP, "can not write /: Is a directory"),
-        (["--output", ""], EXIT_SETUP, "can not write : "),
+        (["--output", ""], EXIT_SETUP, "can not write '': Is a directory"),
+        (["--output", "folder/"], EXIT_SETUP, "can not write folder/: Is a directory"),
         (["--output", "/proc/pack.md"], EXIT_SETUP, "can not write /proc/pack.md"),
     ],
 )
@@ -163,7 +165,7 @@ def test_a_misspelt_command_line_shows_usage(
     """A wrong flag, value or command exits with 2 and says how it is written."""
     result = command(*arguments, cwd=repository.path)
     assert (result.code, result.out) == (EXIT_USAGE, "")
-    assert "Usage: coderag-ci" in result.err
+    assert result.err.count("Usage: coderag-ci") == 1
     assert "Traceback" not in result.err
 
 
@@ -599,6 +601,54 @@ def test_a_stopped_run_leaves_a_store_that_can_be_read(
     assert (again.returncode, again.stderr) == (EXIT_OK, b"")
     fresh = own_process(*arguments, "--index-dir", str(tmp_path / "fresh"), cwd=shapes.path)
     assert json.loads(again.stdout)["digest"] == json.loads(fresh.stdout)["digest"]
+
+
+SLOW_LIBRARY = """\
+open({reached!r}, "w").write("x")
+open({block!r}).read()
+"""
+STARTED = """\
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from coderag_ci.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "line"),
+    [
+        (signal.SIGINT, EXIT_INTERRUPTED, b"coderag-ci: interrupted\n"),
+        (signal.SIGTERM, EXIT_TERMINATED, b"coderag-ci: terminated\n"),
+    ],
+)
+def test_a_command_that_is_stopped_while_it_loads_says_so(
+    tmp_path: Path, number: signal.Signals, code: int, line: bytes
+) -> None:
+    """Ctrl-C right after the start, or a job cancelled at once, gives a line and no traceback."""
+    pipes = [tmp_path / "reached", tmp_path / "block"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    reached, block = (os.open(pipe, os.O_RDWR | os.O_NONBLOCK) for pipe in pipes)
+    (tmp_path / "click").mkdir()
+    program = SLOW_LIBRARY.format(reached=str(pipes[0]), block=str(pipes[1]))
+    (tmp_path / "click" / "__init__.py").write_text(program)
+    process = subprocess.Popen(
+        [sys.executable, "-c", STARTED, "--version"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        assert select.select([reached], [], [], 60)[0], "click was never imported"
+        process.send_signal(number)
+        assert process.communicate(timeout=60) == (b"", line)
+        assert process.returncode == code
+    finally:
+        process.kill()
+        process.wait()
+        os.close(reached)
+        os.close(block)
 
 
 # ---- help, version, start

@@ -169,6 +169,7 @@ def test_flags_beat_environment_beat_file_beat_default() -> None:
         ("CODERAG_DEADLINE", "nan", "CODERAG_DEADLINE: deadline: expected float"),
         ("CODERAG_WEIGHTS_USES", "-1", "CODERAG_WEIGHTS_USES: weights.uses: expected float >= 0"),
         ("CODERAG_LANGUAGES", "elvish", "environment: languages: unknown language: elvish"),
+        ("CODERAG_EXCLUDE", "a\n\udcff", "CODERAG_EXCLUDE: exclude: not valid Unicode"),
     ],
 )
 def test_a_mistake_in_the_environment_names_the_variable(
