@@ -362,6 +362,7 @@ class GitRepo:
             return found.splitlines()[0]
         if self.shallow:
             raise SetupError("the merge base is not in this shallow clone", _DEEPEN)
+        self._run("rev-list", "--count", base, head, "--")  # what git says of a damaged history
         raise SetupError(
             f"{base[:12]} and {head[:12]} have no commit in common",
             "name a base that the change was made from",
@@ -731,23 +732,34 @@ class GitRepo:
     def blobs(self, ids: Iterable[str], max_bytes: int) -> Iterator[tuple[str, int, bytes | None]]:
         """Yield (id, size, content) in order; content is None over ``max_bytes`` or if missing.
 
-        A missing blob has size -1. One ``git cat-file --batch`` serves all of them.
+        A missing blob has size -1. One ``git cat-file --batch`` serves all of them; where it is
+        killed, a second one goes on.
         """
         wanted = list(ids)
+        killed = False
         for _ in range(_MOST_RESTARTS):
             if not wanted:
                 return
             done = 0
-            for found in self._batch(wanted, max_bytes):
-                done += 1
-                yield found
+            again = False
+            try:
+                for found in self._batch(wanted, max_bytes):
+                    done += 1
+                    yield found
+            except _KilledError:
+                again, killed = not killed, True
             wanted = wanted[done:]
-            if wanted:  # git gives up at an object that a partial clone has only been promised
+            if (
+                wanted and not again
+            ):  # git gives up at an object that a partial clone has only been promised
                 yield wanted.pop(0), -1, None
         yield from ((blob, -1, None) for blob in wanted)
 
     def _batch(self, wanted: list[str], max_bytes: int) -> Iterator[tuple[str, int, bytes | None]]:
-        """Run ``git cat-file --batch`` once; ends early where git does."""
+        """Run ``git cat-file --batch`` once; ends early where git does.
+
+        Raises _KilledError where a signal ended it.
+        """
         process = self._popen("cat-file", "--batch", "--buffer")
         assert process.stdin is not None
         assert process.stdout is not None
@@ -757,12 +769,19 @@ class GitRepo:
             for blob in wanted:
                 header = process.stdout.readline().split()
                 if not header:
-                    return
+                    break
                 if len(header) != 3:
                     yield blob, -1, None
                     continue
                 size = int(header[2])
-                yield blob, size, _take(process.stdout, size, max_bytes)
+                data = _take(process.stdout, size, max_bytes)
+                if data is None and size <= max_bytes:
+                    break
+                yield blob, size, data
+            else:
+                return
+            if process.wait() < 0:
+                raise _KilledError
         finally:
             process.kill()
             process.stdout.close()
@@ -839,6 +858,10 @@ class Sides(NamedTuple):
     def trees(self) -> tuple[str, ...]:
         """Return the trees to name on the command line."""
         return (self.base, self.head) if self.head is not None else (self.base,)
+
+
+class _KilledError(Exception):
+    """A signal ended a process of git."""
 
 
 def _not_a_repository() -> SetupError:

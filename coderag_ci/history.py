@@ -28,12 +28,13 @@ class Past:
 
     ``together``: other path to Σ 1/√(files − 1) over the commits that changed it with one of
     the changed paths; ``times``: other path to how often that was; ``of``: how many commits
-    changed one of them; ``recent``: changed path to its newest such commits; ``others``:
-    changed path to the other files of each of its newest such commits; ``often``: any path to
-    how many commits changed it.
+    changed one of them; ``unread``: how many git did not give; ``recent``: changed path to its
+    newest such commits; ``others``: changed path to the other files of each of its
+    newest such commits; ``often``: any path to how many commits changed it.
     """
 
     commits: int = 0
+    unread: int = 0
     of: int = 0
     together: dict[str, float] = field(default_factory=dict)
     times: dict[str, int] = field(default_factory=dict)
@@ -48,7 +49,7 @@ def read(repo: GitRepo, base: str, paths: Sequence[str], kept: Store) -> Past:
 
     What a commit changed is read once and kept. A merge brings nothing, and a first commit
     says nothing: all that there was came with it. Where a part of the history is not here
-    (a shallow clone), what is here counts.
+    (a shallow clone, a git that fails), what is here counts.
     """
     past = Past(recent={path: [] for path in paths[:_MOST_PATHS]})
     changed = set(paths)
@@ -91,6 +92,7 @@ def _changes(repo: GitRepo, base: str, kept: Store, past: Past) -> Iterator[tupl
             data = _encoded(one)
             fresh.append((one.id, data))
             known[one.id] = data
+    past.unread = len(set(ordinary) - known.keys())
     kept.add_commits(fresh)
     paths: dict[bytes, str] = {}
     for commit in ordinary:

@@ -45,7 +45,7 @@ _CODES = [
     for code in range(1 << KIND_BITS)
 ]  # fmt: skip
 _PACKAGE = RELATION_KINDS.index("package")
-_FAILED = "parser"  # reasons that begin so are told by path
+FAILED = "parser"  # reasons that begin so are told by path
 _TOO_LARGE = "larger than 1 MiB"
 NOT_HERE = "not in this clone"
 _NOT_INDEXED = "not indexed"
@@ -393,7 +393,7 @@ def open_index(view: View, store: Store, rules: PathRules, fresh: dict[RowKey, R
         for file, reason in zip(segment.files, segment.skipped, strict=True)
         if reason and file in wanted
     ]
-    failed = [Skipped(*pair) for pair in sorted(reasons) if pair[1].startswith(_FAILED)]
+    failed = [Skipped(*pair) for pair in sorted(reasons) if pair[1].startswith(FAILED)]
     return Opened(Index(segments), dict(reasons), tuple(failed), name)
 
 

@@ -168,6 +168,10 @@ def _past(
         degradations.append("no history: deadline")
         return history.Past()
     past = history.read(job.repo, job.change.merge_base, asked.paths, kept)
+    if not past.commits:
+        degradations.append("no history: git can not read it")
+    elif past.unread:
+        degradations.append(f"history: {counted(past.unread, 'commit')} could not be read")
     if job.repo.shallow and past.commits < history.MOST_COMMITS:
         known = f"{counted(past.commits, 'commit')}, the clone is shallow"
         found.index = msgspec.structs.replace(found.index, history=known)
@@ -199,11 +203,18 @@ def _index(
     kept.touch_view(head.digest, [e.blob for e in both.entries])
     late = sum(skip.reason.startswith("deadline") for skip in update.skipped)
     if late:
-        degradations.append(f"deadline: {late} files were not indexed")
+        degradations.append(f"deadline: {counted(late, 'file')} not indexed")
     absent = sum(skip.reason == indexing.NOT_HERE for skip in update.skipped)
     if absent:
         degradations.append(f"not in this clone: {counted(absent, 'file')}")
     found.indexed, found.reused = update.indexed, update.reused
+    failed = {
+        skip.path
+        for skip in (*update.skipped, *opened.skipped)
+        if skip.reason.startswith(indexing.FAILED)
+    }
+    if failed:
+        degradations.append(f"the parser failed on {counted(len(failed), 'file')}")
     found.skipped = [*head.skipped, *update.skipped, *opened.skipped]
     found.unread = {
         **head.left_out,

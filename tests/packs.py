@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
+from coderag_ci.errors import EXIT_DEGRADED, EXIT_OK
 from tests.conftest import Command
 from tests.repository import Repository
 
@@ -87,6 +89,30 @@ def pack_of(
     result = command("context", "--repo", str(repository.path), "--format", "json", *arguments)
     assert result.code == code, result.err
     pack: dict[str, Any] = json.loads(result.out)
+    return pack
+
+
+def limited(command: Command, repository: Repository, *arguments: str) -> dict[str, Any]:
+    """Return the pack of the topic, which has to be degraded, and to say so wherever it is read.
+
+    That is: in the header of each format, in the JSON, in the trace, and by the exit code under
+    ``--strict`` alone. The diff is there.
+    """
+    arguments = ("--base", "main", "--deadline", "60", *arguments)
+    pack = pack_of(command, repository, *arguments, "--strict", code=EXIT_DEGRADED)
+    lines = pack["degradations"]
+    assert lines
+    assert [file["path"] for file in pack["diff"]] == ["shop/tax.py"]
+    assert pack["diff"][0]["hunks"]
+    noted = "; ".join(stage["note"] for stage in pack["trace"]["stages"] if stage["note"])
+    assert noted == "; ".join(lines)
+    for form in ("markdown", "prompt", "html"):
+        place = ("--repo", str(repository.path), "--format", form, "--trace")
+        shown = command("context", *place, *arguments)
+        assert shown.code == EXIT_OK, shown.err
+        header, _, _ = shown.out.partition("RATES")
+        assert len(re.findall("vidence (?:is )?limited:", header)) == len(lines)
+        assert all(line in shown.err for line in lines)
     return pack
 
 

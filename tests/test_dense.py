@@ -445,7 +445,7 @@ def test_each_step_that_time_does_not_allow_is_named(
 def test_files_that_there_was_no_time_to_read_are_named(library: Repository) -> None:
     """The first run on a large repository is the one that runs into the deadline."""
     none = timed(library, by(2.5, Clock()))
-    assert none.degradations == ("deadline: 6 files were not indexed", "no history: deadline")
+    assert none.degradations == ("deadline: 6 files not indexed", "no history: deadline")
     assert {skip.path for skip in none.skipped} == set(FILES)
     assert {skip.reason for skip in none.skipped} == {"deadline: not indexed"}
     assert [file.path for file in none.diff] == ["library/desk.py"]  # the change is always there

@@ -3,6 +3,8 @@
 The ladder and what has no other place stand here; those marked ``drill`` take real time
 (``pytest -m drill``). Others stand with what they break:
 
+- what is told of a step down, in which places: test_limited, with models, grammars, git, a
+  history and disks that are broken from outside, and with everything down
 - models missing, truncated, of a wrong digest or raising: test_dense, test_rerank, test_models
 - stores that are damaged, of another version, on a full or read-only disk: test_store
 - parsers that crash, hang or are killed: test_workers
